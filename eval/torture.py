@@ -49,8 +49,6 @@ from word_embedder import WordEmbedder  # noqa: E402
 
 import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
-from kg2rag.datasets.world import World  # noqa: E402
-from kg2rag.datasets.world import write as write_world  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
 from kg2rag.knowledge.graph.files import write_graph  # noqa: E402
@@ -130,14 +128,6 @@ def sweep(folder: Path) -> object:
     return result.per_question.drop(columns="ms_per_query").to_csv()
 
 
-def world(folder: Path) -> object:
-    """A generated world, written unless it is there, and read."""
-    folder.mkdir(exist_ok=True)
-    with suppress(FileExistsError):
-        write_world(World(passages=60, questions=4, seed=0), folder / "world", progress=False)
-    return kg2rag.load("world", path=folder / "world").corpus.fingerprint, contents(folder)
-
-
 JOBS: Mapping[str, Job] = {
     "build": build,
     "graph": graph,
@@ -145,7 +135,6 @@ JOBS: Mapping[str, Job] = {
     "compare and save": compare,
     "save": save,
     "sweep": sweep,
-    "world": world,
 }
 
 

@@ -14,7 +14,6 @@ from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
-from .datasets.world import World as World
 from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons

@@ -35,14 +35,9 @@ def test_each_measurement_is_a_line_and_is_not_repeated(tmp_path: Path) -> None:
     assert system["queries"] == 100
     assert 0 < system["batch_ms"] < 1000 * system["first_answer_s"]
     assert measure(tmp_path, *options) == lines
-    triples = (tmp_path / "work" / "world-120" / "triples-5.jsonl").read_text().splitlines()
+    triples = (tmp_path / "work" / "world-120-5" / "triples-5.jsonl").read_text().splitlines()
     assert len(triples) == 5 * 120
-    second, third = map(json.loads, triples[1:3])
-    assert (third["head"], third["relation"], third["tail"]) == (
-        second["tail"],
-        f"{second['relation']} of",
-        second["head"],
-    )
+    assert len({json.loads(line)["head"] for line in triples}) == 120
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Run a command -> seconds by the clock and of the processors, and the most memory it held, all its processes together.
 
-    python eval/bench/peak.py kg2rag compare world --path WORLD --out FOLDER
+    python eval/bench/peak.py kg2rag compare musique --path FOLDER --out OUT
 
 Memory is the proportional set size: pages that processes share count once. Linux only: it is read from /proc.
 """

@@ -3,7 +3,7 @@
     python eval/bench/scale.py --passages 10000,100000 --out eval/results/scale
     python eval/bench/scale.py --passages 1000000 --parts mentions,mention_graph,bm25 --systems mention_ppr --out FOLDER
 
-The corpora are generated worlds (`kg2rag world`) with their triples. Every measurement is a process of its own and a
+The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a process of its own and a
 line of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes
 on; delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened
 once from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked
@@ -73,9 +73,9 @@ def main(
     parts: Annotated[str, typer.Option(help="Parts of the knowledge base, all, or none.")] = "all",
     systems: Annotated[str, typer.Option(help="Systems, also as 'NAME PARAMETER=VALUE', or none.")] = SYSTEMS,
     out: Annotated[Path, typer.Option(help="Where measurements.jsonl goes.")] = Path("reports/scale"),
-    work: Annotated[Path, typer.Option(help="Where worlds and stores are kept.")] = Path("data/cache/scale"),
+    work: Annotated[Path, typer.Option(help="Where corpora and stores are kept.")] = Path("data/cache/scale"),
     encoder: Annotated[str, typer.Option(help="hashing, or what --embedder takes.")] = "hashing",
-    triples: Annotated[int, typer.Option(help="Triples a passage; a world itself has 2.7.", min=3, max=5)] = 3,
+    triples: Annotated[int, typer.Option(help="Triples a passage.", min=1, max=5)] = 3,
     label: Annotated[str, typer.Option(help="What the rows are called, such as before.")] = "now",
     limit: Annotated[float, typer.Option(help="Seconds that a measurement may take.")] = 7200,
     memory: Annotated[float, typer.Option(help="Gigabytes that a measurement may hold.")] = 16,

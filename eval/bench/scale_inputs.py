@@ -1,4 +1,4 @@
-"""What `scale.py` measures with: worlds of any size, as many triples as wanted, an encoder that costs nothing."""
+"""What `scale.py` measures with: invented corpora of any size with their triples, an encoder that costs nothing."""
 
 from __future__ import annotations
 
@@ -7,42 +7,58 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
 import kg2rag
-from kg2rag.compute import Store, new_file
+from kg2rag import Passage
+from kg2rag.compute import Store, new_folder
 from kg2rag.compute.vectors import VectorCache
-from kg2rag.datasets.world import World, write
 
+RELATIONS = ("was taught by", "praised", "wrote to", "travelled with", "succeeded")
+BLOCK, WORDS = 8192, 50_000  # passages at a time, and invented words
 HASHED = 256  # dimensions of the hashing encoder
 
 
 def world(work: Path, passages: int, triples: int) -> Path:
-    """The folder of a world, generated where it is missing: corpus.arrow, questions.jsonl, triples-N.jsonl."""
-    folder = work / f"world-{passages}"
+    """The folder of an invented corpus, made where it is missing: corpus.arrow, questions.jsonl, triples-N.jsonl."""
+    folder = work / f"world-{passages}-{triples}"
     if not folder.exists():
         work.mkdir(parents=True, exist_ok=True)
-        write(World(passages=passages), folder, progress=False)
-    if not (folder / "corpus.arrow").exists():
-        with new_file(folder / "corpus.arrow") as partial:
-            kg2rag.load("world", path=folder).corpus.save(partial)
-    if not (folder / f"triples-{triples}.jsonl").exists():
-        with new_file(folder / f"triples-{triples}.jsonl") as partial, partial.open("w", encoding="utf-8") as file:
-            file.writelines(stated(folder / "triples.jsonl", triples * passages))
+        tails = np.random.default_rng(0).integers(0, passages, (passages, triples))
+        with new_folder(folder) as partial:
+            kg2rag.Corpus.from_passages(pages(tails)).save(partial / "corpus.arrow")
+            with (partial / f"triples-{triples}.jsonl").open("w", encoding="utf-8") as file:
+                for at, row in enumerate(tails.tolist()):
+                    for kind, tail in enumerate(row):
+                        triple = {"head": name(at), "relation": RELATIONS[kind], "tail": name(tail)}
+                        file.write(json.dumps({**triple, "passage_id": f"p{at}"}) + "\n")
+            with (partial / "questions.jsonl").open("w", encoding="utf-8") as file:
+                for number in range(100):
+                    text = f"Who praised the one who taught {name(number * passages // 100)}?"
+                    file.write(json.dumps({"id": f"q{number}", "question": text}) + "\n")
     return folder
 
 
-def stated(file: Path, wanted: int) -> Iterator[str]:
-    """The lines of a world's triples, and as many of them the other way round as are wanting, evenly spread."""
-    with file.open(encoding="utf-8") as lines:
-        there = sum(1 for _ in lines)
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            yield line
-            if (number + 1) * (wanted - there) // there > number * (wanted - there) // there:
-                triple = json.loads(line)
-                turned = {"head": triple["tail"], "relation": f"{triple['relation']} of", "tail": triple["head"]}
-                yield json.dumps({**turned, "passage_id": triple["passage_id"]}, ensure_ascii=False) + "\n"
+def pages(tails: NDArray[np.int64]) -> Iterator[Passage]:
+    """A passage a person, which says with whom the person has to do, and some sixty words beside the point."""
+    rng = np.random.default_rng(1)
+    for start in range(0, len(tails), BLOCK):
+        beside = (rng.zipf(1.3, (min(BLOCK, len(tails) - start), 60)) % WORDS).tolist()
+        for at, (row, others) in enumerate(zip(tails[start : start + BLOCK].tolist(), beside, strict=True), start):
+            facts = (f"{name(at)} {RELATIONS[kind]} {name(tail)}." for kind, tail in enumerate(row))
+            yield Passage(f"p{at}", name(at), f"{' '.join(facts)} It was {' '.join(map(word, others))}.")
+
+
+def word(number: int) -> str:
+    """An invented word of three syllables; different numbers below 512,000 have different ones."""
+    syllables = (number // 80**place % 80 for place in range(3))
+    return "".join("bdfghklmnprstvwz"[one // 5] + "aeiou"[one % 5] for one in syllables)
+
+
+def name(number: int) -> str:
+    """A first and a last name, as no other number has."""
+    return f"{word(number % 1201 + 7).title()} {word(number // 1201 + WORDS).title()}"
 
 
 def hashing() -> object:

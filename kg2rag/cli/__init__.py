@@ -13,7 +13,7 @@ import sys
 import typer
 
 from kg2rag.cli.compare import compare, compare_graphs
-from kg2rag.cli.data import datasets_app, store_app, world
+from kg2rag.cli.data import datasets_app, store_app
 from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
 from kg2rag.cli.sweep import reproduce, sweep, verify
@@ -46,7 +46,6 @@ for command in (answer, ask, build, compare, compare_graphs, context, diagnose, 
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(verify)
-app.command()(world)
 app.add_typer(datasets_app, name="datasets")
 app.add_typer(store_app, name="store")
 

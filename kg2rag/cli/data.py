@@ -1,4 +1,4 @@
-"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it; `world`: a set; `store`: the cache."""
+"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it; `store`: the cache."""
 
 from __future__ import annotations
 
@@ -84,27 +84,6 @@ def get(
         raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
     place = run(name, into)
     typer.echo(f"{place}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
-
-
-def world(
-    out: Path = opt(..., "A new folder."),
-    passages: int = opt(1000, "Passages in all."),
-    questions: int = opt(100, "Questions in all."),
-    hops: str = opt("1,2,3,4", "Facts that a question joins: numbers from 1 to 4."),
-    dropped: float = opt(0.0, "Share of triples left out.", min=0, max=1),
-    wrong: float = opt(0.0, "Share of triples with a wrong end.", min=0, max=1),
-    seed: int = opt(0, "Equal seeds give equal bytes.", min=0),
-) -> None:
-    """Generate a synthetic benchmark: an invented world, its passages, triples and multi-hop questions."""
-    from kg2rag.datasets.world import World, write
-
-    try:
-        lengths = tuple(int(part) for part in hops.split(","))
-    except ValueError:
-        raise ValueError(f"--hops {hops!r}: write numbers from 1 to 4, separated by commas.") from None
-    write(World(passages, questions, lengths, dropped, wrong, seed), out)
-    typer.echo(f"Written to {out}: {passages:,} passages, {questions:,} questions. All of it is synthetic.")
-    typer.echo(f"  kg2rag compare world --path {out} --graph 'triples({out / 'triples.jsonl'})'")
 
 
 @store_app.command("ls")

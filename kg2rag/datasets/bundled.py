@@ -4,7 +4,7 @@
 `questions.jsonl`  {"id", "question", "answers", "type", "hops", "gold": [passage id], "supporting": [[passage id,
                    sentence index]], "triples": [[head, relation, tail, passage id]]}
 `triples.jsonl`, `entities.jsonl` are offered as a graph. The set teaches; it is no benchmark.
-Questions of worlds and of 2wiki-kg are read here too.
+Questions of 2wiki-kg are read here too.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg, world
+from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg
 from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text.records import reading
@@ -27,7 +27,6 @@ DATASETS: Mapping[str, DatasetSpec] = {
     "hipporag": hipporag.DATASET,
     "hotpotqa": hotpotqa.DATASET,
     "musique": musique.DATASET,
-    "world": world.DATASET,
 }
 FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {beir.PREFIX: beir.spec_of, irds.PREFIX: irds.spec_of}
 """Beginning of a name -> the spec of a name that begins so: sets that other catalogues list."""

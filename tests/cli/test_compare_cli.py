@@ -85,7 +85,7 @@ def test_a_run_that_answers_some_questions_with_nothing_comes_back_and_says_so(t
         ("compare {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
         ("compare-graphs {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
         ("compare-graphs {} --graph mentions", "NAME=SOURCE"),
-        ("compare bundled world --margin .02", "--margin are of one set"),
+        ("compare bundled beir --margin .02", "--margin are of one set"),
         ("compare bundled bundled", "'bundled' is named twice"),
     ],
 )

@@ -151,10 +151,6 @@ FORMATS: Mapping[str, Format] = {
     "beir": _dataset_format("beir", seeds.beir),
     "cosqa": _dataset_format("cosqa", seeds.cosqa),
     "bundled": _dataset_format("bundled", seeds.bundled),
-    "world": Format(seeds.world, _from("w", partial(_dataset, "world")), exact=True),
-    "world, signed": Format(
-        seeds.world, _from("w", partial(_dataset, "world")), ("w/corpus.jsonl", "w/questions.jsonl"), signs=True
-    ),
     "frames": Format(seeds.frames, _frames),
     "openie": Format(seeds.openie, partial(_source, "openie(openie_results.json)")),
     "subkgs": Format(seeds.subkgs, partial(_source, "subkgs(subkgs.jsonl)")),

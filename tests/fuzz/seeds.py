@@ -16,8 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.compute import Store
-from kg2rag.datasets.world import World
-from kg2rag.datasets.world import write as write_world
 from kg2rag.evaluation import compare, storage
 from kg2rag.experiments.sweep import SweepResult
 from kg2rag.extraction import Entity, Extraction, Mention
@@ -144,10 +142,6 @@ def cosqa() -> Files:
     codes = {"def a():\n    return 1": 0, "def b():\n    return 2": 1}
     record = {"idx": "cosqa-dev-0", "doc": "python return one", "code": "def a():\n    return 1", "retrieval_idx": 0}
     return {"code_idx_map.txt": as_json(codes), "cosqa-retrieval-dev-2.json": as_json([record])}
-
-
-def world() -> Files:
-    return written(lambda folder: write_world(World(passages=60, questions=4, seed=0), folder / "w", progress=False))
 
 
 def two_wiki_kg() -> Files:
@@ -417,17 +411,15 @@ def analyser() -> Files:
 
 
 def signed(files: Files) -> Files:
-    """The files of a world, graph or comparison with checksums that fit, so that what is in them is read."""
+    """The files of a graph or comparison with checksums that fit, so that what is in them is read."""
     for name in files:
         if name == "config.json":
             about = json.loads(files[name])
             del about[storage.CHECKSUM]
             about[storage.FILES] = {one: hashlib.sha256(files[one]).hexdigest() for one in about[storage.FILES]}
             files = files | {name: as_json(about | {storage.CHECKSUM: storage.checksum_of(about)})}
-        record = {"world.json": "sha256", "build.json": "files"}.get(Path(name).name)
-        if record is None:
-            continue
-        about = json.loads(files[name])
-        sums = {one: hashlib.sha256(files[str(Path(name).parent / one)]).hexdigest() for one in about[record]}
-        files = files | {name: as_json(about | {record: sums})}
+        if Path(name).name == "build.json":
+            about = json.loads(files[name])
+            sums = {one: hashlib.sha256(files[str(Path(name).parent / one)]).hexdigest() for one in about["files"]}
+            files = files | {name: as_json(about | {"files": sums})}
     return files
