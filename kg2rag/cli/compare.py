@@ -18,6 +18,7 @@ from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions
 
 if TYPE_CHECKING:
     from kg2rag.compute import TokenCounter
+    from kg2rag.types import QADataset
 
 MACRO = "Further sets, for a macro-average; --path then holds a folder by the name of each."
 METRICS = "Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."
@@ -109,6 +110,9 @@ def _on_one(data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Aske
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.of(file, questions.corpus, queries=[one.id for one in questions.questions])
     announce(folder, replaced=other_comparison(folder, questions.name, list(systems)))
+    if not questions.questions and questions.unjudged:
+        _page_to_judge(folder, systems, questions)
+        return
     with by.open():
         result = asked.run(folder, systems, questions, data.seed, counter_of(kb.embedder))
     show(result)
@@ -121,6 +125,17 @@ def _on_one(data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Aske
     offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
+
+
+def _page_to_judge(folder: Path, systems: dict[str, Any], questions: QADataset) -> None:
+    """Of questions without any gold: how much the systems agree, and a page in which their hits are judged."""
+    from kg2rag.evaluation.overlap import POOLED, agreement
+
+    result = agreement(systems, questions.unjudged, POOLED)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_text(result.to_html(), encoding="utf-8")
+    typer.echo(result)
+    tell("No question has gold. Judge hits in the report, then compare with the file that it saves as --questions.")
 
 
 def _on_several(sets: dict[str, DrawOptions], on: SystemOptions, by: WorkerOptions, asked: Asked, folder: Path) -> None:

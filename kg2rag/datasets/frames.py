@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError
-from kg2rag.types import Corpus, GoldUnit, QADataset, Question, corpus_of
+from kg2rag.types import Corpus, GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.shapes import identifier, records
 
 JUDGED = ("query_id", "passage_id")
@@ -31,6 +31,8 @@ JUDGEMENT: Mapping[str, tuple[str, ...]] = {
     "grade": ("grade", "relevance", "rel", "score"),
 }
 """Field -> what a column of it may be called; of several, the first counts."""
+ABOUT = ("judged", "origin", "bridges")
+"""Columns of the files that a labelling page and `kg2rag questions` write, which tell a reader of the file."""
 
 
 class FrameQuestion(Record):
@@ -63,8 +65,8 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
         type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
     questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
         (list of (head, relation, tail)), and, without `qrels`, `gold`: the id of a passage, a list of them, or a
-        mapping from id to grade. Ids of documents serve where all gold is such. Other columns are left out, and counted
-        in `source["notes"]`.
+        mapping from id to grade. Ids of documents serve where all gold is such. Questions without gold become
+        `unjudged`. Other columns are left out, and counted in `source["notes"]`.
     qrels : columns `query_id`, `passage_id`, and `grade` (1 or more; default 1); one row a judgement.
     name : how results call it.
 
@@ -93,13 +95,17 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
         ]
         _add_judgements(gold, check(judged, Judgement, f"{name} qrels"), name)
     made = tuple(
-        Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples)) for q in rows
+        Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples))
+        for q in rows
+        if gold[q.id]
     )
-    unread = Counter(field for row in asked for field in row if field not in QUESTION)
+    unjudged = tuple(Query(q.id, q.text) for q in rows if not gold[q.id])
+    unread = Counter(field for row in asked for field in row if field not in {*QUESTION, *ABOUT})
     notes = {f"values of the questions' column {field!r} left out": count for field, count in unread.items()}
+    notes |= {"questions without gold, not scored": len(unjudged)} if unjudged else {}
     # A frame has no file; the corpus's fingerprint says which data a result is about.
     source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
-    return QADataset(name, table, made, unit=_unit(gold, table), source=source)
+    return QADataset(name, table, made, unit=_unit(gold, table), source=source, unjudged=unjudged)
 
 
 def _unit(gold: Mapping[str, Mapping[str, int]], corpus: Corpus) -> GoldUnit:

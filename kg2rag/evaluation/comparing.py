@@ -25,6 +25,7 @@ from kg2rag.evaluation.identity import parameters, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, parse_metrics
 from kg2rag.evaluation.metrics import PassageTokens, checked_scores
+from kg2rag.evaluation.overlap import POOLED, agreement
 from kg2rag.evaluation.per_query import graph_use, per_query_table, reads_graph
 from kg2rag.evaluation.runs import Run, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
@@ -165,7 +166,8 @@ def compare(
     result = Comparison(
         rankings={name: alike[0] for name, alike in rankings.items()},
         **_tables(rankings, data, parsed, k, tokens, baseline, by),
-        inputs=Inputs({name: alike[0] for name, alike in given.items()}, data),
+        inputs=Inputs(first := {name: alike[0] for name, alike in given.items()}, data),
+        unjudged=agreement(first, data.unjudged, min(k, POOLED)) if data.unjudged else None,
         config={**config, "fingerprint": provenance.fingerprint(config)},
     )
     if folder is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from kg2rag import report
@@ -20,6 +21,7 @@ from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.metric_names import Metrics
+from kg2rag.evaluation.overlap import Agreement
 from kg2rag.evaluation.per_query import (
     ABOUT,
     GROUPS,
@@ -29,7 +31,7 @@ from kg2rag.evaluation.per_query import (
     note_rates,
 )
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
-from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, verdict
+from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, questions_needed, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.text.records import reading
@@ -69,6 +71,7 @@ class Comparison(report.Tabular):
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
     per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None without any.
     inputs : the systems and the data, in memory only, for the diagnosis; None in a loaded comparison.
+    unjudged : what the systems bring for the questions without gold, in memory only; None where all have gold.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
@@ -80,6 +83,7 @@ class Comparison(report.Tabular):
     config: Mapping[str, Any]
     per_seed: pd.DataFrame | None = None
     inputs: Inputs | None = None
+    unjudged: Agreement | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -162,9 +166,11 @@ class Comparison(report.Tabular):
         tests = {"pairs": self.pairs()} if 1 < len(self.systems) <= PAIRS_IN_REPORT else {}
         tests |= {"placebos": self.against_placebo()} if self.has_placebos else {}
         sheet, own = self.sheet, None if self.inputs is None else self.inputs.data
+        scripts = {"page.js": report.questions_json(self.rankings, self.per_query, sheet, data or own, megabytes)}
+        scripts |= {} if self.unjudged is None else {"label.js": self.label().data()}
         return report.page(
             sheet,
-            questions=report.questions_json(self.rankings, self.per_query, sheet, data or own, megabytes),
+            data=scripts,
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
             tests=tests,
@@ -184,6 +190,32 @@ class Comparison(report.Tabular):
         Raises ValueError: no system that reads a graph, or none that reads none.
         """
         return verdict(self, self._metric(metric or ("recall@5" if "recall@5" in self.metrics else None)), worth)
+
+    def label(self) -> report.Labelling:
+        """The hits of the questions without gold, to be judged; those with gold count in how many more are needed.
+
+        Raises ValueError: all questions have gold, or the comparison was loaded.
+        """
+        if self.unjudged is None:
+            raise ValueError("No question without gold is at hand. with_questions(FILE) takes some, and compares anew.")
+        metric = f"recall@{self.unjudged.k}"
+        scores = self._by_system(metric) if metric in self.metrics else {}
+        return self.unjudged.label(np.stack([*scores.values()], axis=1).tolist() if scores else ())
+
+    def more_questions(self, least: float = WORTH, metric: str | None = None) -> pd.DataFrame:
+        """How many more questions show a difference of `least` to the baseline four times in five.
+
+        One row per other system: system, difference, spread (standard deviation over the questions), needed, more. See
+        `verdict.questions_needed` for the formula, its source and its floor.
+        """
+        scores, own = self._by_system(metric), self.baseline
+        rows = []
+        for name in (one for one in self.systems if one != own):
+            apart = scores[name] - scores[own]
+            needed = questions_needed(apart, least)
+            spread = float(apart.std(ddof=1)) if len(apart) > 1 else math.nan
+            rows.append((name, float(apart.mean()), spread, needed, max(0, needed - len(apart))))
+        return pd.DataFrame(rows, columns=["system", "difference", "spread", "needed", "more"])
 
     def browse(self, *further: report.HtmlPage, height: int = 900, **options: Any) -> report.Frame:
         """The page of `to_html` (same options) in a frame of a notebook's cell, to filter questions and see hits."""

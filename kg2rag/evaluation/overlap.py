@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.report.html import HtmlPage, as_json, document, render
+from kg2rag.report import Labelling
+from kg2rag.report.html import HtmlPage, document, render
 from kg2rag.retrievers.systems import build_all
 from kg2rag.types import Query, Ranking, require_k
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 PERSISTENCE = 0.9
 """The chance to read on after each hit: the first ten then have 86 % of the weight [Webber et al. 2010]."""
-LETTERS = 600
-"""Of a passage that is shown to be judged."""
+POOLED = 5
+"""Hits of each system that the page of a comparison has to be judged."""
 
 
 def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> float:
@@ -46,7 +47,7 @@ def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTEN
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(HtmlPage):
-    """How much systems agree; in Jupyter the tables, and `to_html()` a page in which their hits are judged.
+    """How much systems agree; in Jupyter the tables, `label()` their hits to be judged, `to_html()` a page of both.
 
     Attributes
     ----------
@@ -93,26 +94,34 @@ class Agreement(HtmlPage):
 
     def body(self) -> Markup:
         """How much the systems agree, and where they do not."""
+        return self._shown("")
+
+    def _shown(self, hits: str) -> Markup:
         tables = [(list(one), list(map(_cells, one.to_numpy()))) for one in (self.pairs, self.differences())]
-        return render("agreement.html.j2", title=self.title, k=self.k, tables=[one for one in tables if one[1]])
+        tables = [one for one in tables if one[1]]
+        return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=hits)
+
+    def label(self, scores: Sequence[Sequence[float]] = ()) -> Labelling:
+        """The pooled hits, to be judged in a notebook or a page.
+
+        A passage that no system brought is not judged, so recall is that of the pool. Hits of a run that was read show
+        their ids alone where no other system's have a text.
+
+        `scores` : recall of questions judged before, see `Labelling`.
+        """
+        corpora = (hit.corpus for run in self.rankings.values() for ranking in run for hit in ranking[:1])
+        corpus = next(filter(None, corpora), None)
+        texts, pool = {query.id: query.text for query in self.queries}, self.pool()
+        runs = {
+            together[0].query_id: [one.passage_ids for one in together]
+            for together in zip(*self.rankings.values(), strict=True)
+        }
+        return Labelling([{"id": id_, "question": texts[id_]} for id_ in pool], pool, corpus, runs, scores)
 
     def to_html(self) -> str:
-        """A page that loads nothing: hits of all systems to judge by the keys 1 and 0.
-
-        It saves questions.jsonl, with gold, as `kg2rag compare FOLDER --questions FILE` reads it. A passage that no
-        system brought is not judged, so recall is that of the pool.
-        """
-        texts, passages = {query.id: query.text for query in self.queries}, dict[str, Any]()
-        for run in self.rankings.values():
-            for ranking in run:
-                for hit in ranking:
-                    passage = None if hit.corpus is None else hit.passage
-                    told = (passage.title, passage.text[:LETTERS]) if passage else ("", "")
-                    passages.setdefault(hit.passage_id, told)
-        asked = [[query, texts[query], hits] for query, hits in self.pool().items()]
-        key = hashlib.sha256(as_json(asked).encode()).hexdigest()  # under which a browser remembers what was judged
-        content = {"questions": asked, "passages": passages, "key": key}
-        return document(self.title, self.body(), as_json(content), "label.js")
+        """A page that loads nothing: the tables, and hits of all systems to judge."""
+        data = {"label.js": self.label().data()}
+        return document(self.title, self._shown("Hits to judge"), data)
 
     def __repr__(self) -> str:
         tables = (one.round(3).to_string(index=False) for one in (self.pairs, self.differences()))

@@ -6,6 +6,7 @@ system, † where a number of a system was chosen with the set in view, and ‡ 
 """
 
 from kg2rag.report.html import Frame, HtmlPage
+from kg2rag.report.labelling import Labelling
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
 from kg2rag.report.page import Tabular, page
@@ -17,6 +18,7 @@ __all__ = [
     "MEGABYTES",
     "Frame",
     "HtmlPage",
+    "Labelling",
     "Sheet",
     "Tabular",
     "TerminalTable",

@@ -10,6 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -29,17 +30,16 @@ def render(template: str, **content: object) -> Markup:
     return Markup(_environment().get_template(template).render(**content))  # noqa: S704
 
 
-def document(title: str, body: Markup, data: str = "", script: str = "page.js") -> str:
+def document(title: str, body: Markup, data: Mapping[str, str] | None = None) -> str:
     """A whole page around a body that a template made.
 
-    `data` : JSON for the page's script, which is left out without any; see `inert`.
+    `data` : script -> the JSON that it reads, see `inert`, in the element "kg2rag-NAME" before it; none is left out.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    script = source(script) if data else ""
-    allowed = f"style-src {_hash(style)}" + (f"; script-src {_hash(script)}" if script else "")
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    told = {"policy": policy, "style": style, "script": script, "data": inert(data)}
-    return str(render("page.html.j2", title=title, body=body, **told))
+    scripts = [(name.removesuffix(".js"), inert(text), source(name)) for name, text in (data or {}).items() if text]
+    allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    return str(render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts))
 
 
 def inert(data: str) -> str:

@@ -56,7 +56,7 @@ def table_html(sheet: Sheet) -> str:
 def page(
     sheet: Sheet,
     *,
-    questions: str = "",
+    data: Mapping[str, str] | None = None,
     curves: Mapping[str, pd.DataFrame] | None = None,
     groups: Mapping[str, pd.DataFrame] | None = None,
     tests: Mapping[str, pd.DataFrame] | None = None,
@@ -69,7 +69,8 @@ def page(
 
     Parameters
     ----------
-    questions : as `questions_json` makes it, to be filtered and looked into.
+    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked into; "label.js" -> a
+        `Labelling`'s data, hits of questions without gold.
     curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them, and "placebos" ->
@@ -79,23 +80,24 @@ def page(
     verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.
     """
-    config, tests = sheet.config, tests or {}
+    config, tests, data = sheet.config, tests or {}, data or {}
     body = render(
         "report.html.j2",
         **_table(sheet),
         data=config.get("data", {}),
         config=config,
-        questions=bool(questions),
+        questions="page.js" in data,
         figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
         **{name: list(of(sheet, tests[name], sheet.metrics[0])) if name in tests else [] for name, of in TESTS.items()},
         noted=[] if notes is None else [_told(row) for row in notes.to_dict("records")],
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),
+        label="Questions without gold" if "label.js" in data else "",
         further=[one.body() for one in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
-    return document(headline(config), body, questions)
+    return document(headline(config), body, data)
 
 
 def _table(sheet: Sheet) -> dict[str, Any]:

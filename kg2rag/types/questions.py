@@ -54,6 +54,7 @@ class QADataset:
     unit : whether `gold` holds "passage" ids or "document" ids.
     source : its origin (loader, file hashes or hub revision, options), recorded with every result.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
+    unjudged : questions without gold, which no score counts; the page of a comparison takes judgements of their hits.
     """
 
     name: str
@@ -63,6 +64,7 @@ class QADataset:
     unit: GoldUnit = "passage"
     source: Mapping[str, object] = field(default_factory=dict)
     graph_files: Mapping[str, Path] = field(default_factory=dict)
+    unjudged: tuple[Query, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, Corpus):
@@ -83,7 +85,7 @@ class QADataset:
                 raise DataError(f"{self._where(question)}: another question has this id. Ids must be unique.")
             seen.add(question.id)
             self._check(question, known, passages)
-        if not self.questions and type(self) is QADataset:  # documents alone are read without
+        if not self.questions and not self.unjudged and type(self) is QADataset:  # documents alone are read without
             raise DataError(f"{self.name}: no question.")
 
     def _where(self, question: Question) -> str:
@@ -113,7 +115,8 @@ class QADataset:
         return len(self.questions)
 
     def __repr__(self) -> str:
-        return f"QADataset({self.name!r}, {len(self)} questions, {self.corpus!r}, {self.setting})"
+        more = f", {len(self.unjudged)} without gold" * bool(self.unjudged)
+        return f"QADataset({self.name!r}, {len(self)} questions{more}, {self.corpus!r}, {self.setting})"
 
     @cached_property
     def queries(self) -> list[Query]:
@@ -167,6 +170,11 @@ def require_dataset(data: object) -> QADataset:
         raise TypeError(
             f"data must be a QADataset, questions with their gold and corpus, not {called(data)}. "
             "Make one with kg2rag.load or kg2rag.from_frames."
+        )
+    if data.unjudged and not data.questions:
+        raise ValueError(
+            f"{data.name}: none of {len(data.unjudged)} questions has gold. kg2rag.evaluation.agreement(systems, "
+            "data.unjudged, kb=kb) asks them all the same, and label() of what it returns takes judgements."
         )
     if not data.questions:
         raise TypeError(f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE).")

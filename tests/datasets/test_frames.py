@@ -18,6 +18,13 @@ def test_whole_numbers_survive_a_column_with_gaps():
     assert [question.hops for question in from_frames(CORPUS, questions).questions] == [2, None]
 
 
+def test_questions_without_gold_are_kept_apart_and_counted():
+    data = from_frames(CORPUS, pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"], "gold": [["p1"], None]}))
+    assert ([one.id for one in data.questions], [one.id for one in data.unjudged]) == (["a"], ["b"])
+    assert "1 without gold" in repr(data)
+    assert data.source["notes"] == {"questions without gold, not scored": 1}
+
+
 def test_qrels_bring_grades():
     questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "answers": ["Ada"]})
     qrels = pd.DataFrame({"query_id": ["q", "q"], "passage_id": ["p1", "p2"], "grade": [3, 1]})
@@ -32,7 +39,6 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 @pytest.mark.parametrize(
     ("frames", "named"),
     [
-        ({"questions": pd.DataFrame({"id": ["q"], "question": ["Who?"]})}, "'q': no gold"),
         ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
         ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
         ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),

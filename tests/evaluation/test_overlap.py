@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from attacks import browser, dom
 
@@ -55,7 +57,7 @@ def test_the_pool_has_each_hit_once_in_an_order_that_no_system_gives(result: Agr
     }
     turned = dict(reversed(result.rankings.items()))
     assert Agreement(result.queries, turned, 2, result.per_query).pool() == pool
-    held = json.loads(re.search(r'id="kg2rag-data">(.*?)</script>', result.to_html(), re.DOTALL).group(1))
+    held = json.loads(re.search(r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL).group(1))
     assert "first" not in str(held)
     assert "second" not in str(held)
 
@@ -81,28 +83,65 @@ def test_in_a_browser_hits_are_judged_by_keys_and_saved_as_a_file_that_compare_r
     kb_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb = kb_of((HOSTILE, "Ada wrote notes."), ("Bells", f"Bells ring. {HOSTILE}"))
-    result = agreement(["bm25", "dense"], [f"Who wrote notes? {HOSTILE}"], kb=kb, k=2)
+    asked = [f"Who wrote notes? {HOSTILE}", "Which bells ring?"]
+    result = agreement(["bm25", "dense"], asked, kb=kb, k=2)
+    first, second = result.pool()
     script = """
     const root = document.documentElement.dataset;
-    const press = key => document.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    const press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     window.Blob = class { constructor(parts) { root.saved = parts.join(""); } };
     URL.createObjectURL = () => "#";
-    for (const key of ["1", "0", "1", "ArrowLeft", "1", "ArrowLeft", "ArrowLeft", "0"]) press(key);
-    [...document.querySelectorAll("#label button")].at(-1).click();
+    for (const key of ["1", "ArrowLeft", "0", "1", "0", "0", "1"]) press(key);
+    const buttons = [...document.querySelectorAll("#label button")];
+    window.showSaveFilePicker = async () => ({ name: "mine.jsonl", createWritable: async () => (
+      { write: async text => { root.written = text; }, close: async () => {} }) });
+    buttons.find(one => one.textContent === "save").click();
     root.count = document.querySelector("[role=status]").textContent;
     root.title = document.title;
+    buttons.find(one => one.textContent.startsWith("keep")).click();
     """
     monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
     file = tmp_path / "page.html"
     file.write_text(result.to_html(), encoding="utf-8")
     shown = dom(file.as_uri(), tmp_path)
-    value = {
-        name: unescape(re.search(rf'data-{name}="([^"]*)"', shown).group(1)) for name in ("count", "saved", "title")
-    }
-    assert value["count"].startswith("2 of 2 judged")
-    assert value["title"].startswith("Questions without gold: 1")
-    row = json.loads(value["saved"])
-    first, second = result.pool()["q1"]
-    assert row["judged"] == {first: 0, second: 1}
-    read = kg2rag.from_frames(kb.corpus, [row])
-    assert read.questions[0].gold == {second: 1}
+    names = ("count", "saved", "title", "written")
+    value = {name: unescape(re.search(rf'data-{name}="([^"]*)"', shown).group(1)) for name in names}
+    assert value["count"].startswith("4 of 4 judged")
+    assert value["title"].startswith("Questions without gold: 2")
+    assert value["written"] == value["saved"]
+    rows = {row["id"]: row for row in map(json.loads, value["saved"].splitlines())}
+    (a, b), (c, d) = result.pool().values()
+    assert [rows[first]["judged"], rows[second]["judged"]] == [{a: 0, b: 1}, {c: 0, d: 0}]
+    read = kg2rag.from_frames(kb.corpus, list(rows.values()))
+    assert read.questions[0].gold == {b: 1}
+    assert [query.id for query in read.unjudged] == [second]
+    place = tmp_path / f"questions-{result.label().key} (1).jsonl"
+    place.touch()
+    assert result.label().saved(tmp_path) == place
+
+
+@browser
+def test_the_page_and_python_count_the_missing_questions_alike(
+    kb_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."), ("Coal", "Coal burns."))
+    gold = ["p0", "p1", "p2", "p0"] * 3
+    rows = [
+        {"id": f"q{at}", "question": kb.corpus[kb.corpus.row(one)].text, "gold": [one]} for at, one in enumerate(gold)
+    ]
+    data = kg2rag.from_frames(kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}])
+    systems = {"bm25": kg2rag.BM25(kb), "first": lambda *_: ["p0"]}  # finds half of the gold
+    result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25", progress=False)
+    (row,) = result.more_questions(0.4).to_dict("records")
+    assert row["spread"] == pytest.approx(np.std([0, 1, 1, 0] * 3, ddof=1))
+    assert row["needed"] == math.ceil(((1.959964 + 0.841621) * row["spread"] / 0.4) ** 2)
+    script = """
+    const points = document.querySelector("#label input");
+    points.value = "40"; points.dispatchEvent(new Event("input"));
+    document.documentElement.dataset.missing = points.nextElementSibling.textContent;
+    """
+    monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
+    file = tmp_path / "page.html"
+    file.write_text(result.to_html(), encoding="utf-8")
+    missing = unescape(re.search(r'data-missing="([^"]*)"', dom(file.as_uri(), tmp_path)).group(1))
+    assert missing.startswith(f"questions with gold: 12; about {row['more']} more")

@@ -85,7 +85,7 @@ def result() -> Comparison:
 
 def held(page: str) -> Any:
     """What the page's script reads."""
-    found = re.search(r'<script type="application/json" id="kg2rag-data">(.*?)</script>', page, re.DOTALL)
+    found = re.search(r'<script type="application/json" id="kg2rag-page">(.*?)</script>', page, re.DOTALL)
     assert found
     return json.loads(found.group(1))
 
@@ -123,8 +123,8 @@ def test_without_its_data_set_a_comparison_shows_ids(result: Comparison) -> None
 
 @pytest.mark.parametrize("text", ["</script><script>", "<!--", "&amp;", "\u2028\u2029", "lone \ud800", "\x00\u202e"])
 def test_data_in_a_page_ends_no_element_and_reads_as_before(text: str) -> None:
-    page = document("title", Markup("<p>body</p>"), as_json({"text": text}))
-    data = re.search(r'id="kg2rag-data">(.*?)</script>', page, re.DOTALL)
+    page = document("title", Markup("<p>body</p>"), {"page.js": as_json({"text": text})})
+    data = re.search(r'id="kg2rag-page">(.*?)</script>', page, re.DOTALL)
     assert data
     assert not set(data.group(1)) & set("<>&\u2028\u2029")
     assert json.loads(data.group(1))["text"] == text.replace("\ud800", "?")

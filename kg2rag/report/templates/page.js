@@ -1,7 +1,7 @@
 "use strict";
 // The list of questions and two systems' hits side by side. All text enters the page as text nodes, never as markup.
 (() => {
-  const data = JSON.parse(document.getElementById("kg2rag-data").textContent);
+  const data = JSON.parse(document.getElementById("kg2rag-page").textContent);
   const place = document.getElementById("questions");
   const PAGE = 50, EQUAL = 1e-6, EXCERPT = 240;
   const questions = data.questions.map(([id, text, type, hops, scores], at) => (

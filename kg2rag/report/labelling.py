@@ -1,0 +1,105 @@
+"""Questions and hits -> a page in which hits are judged by the keys 1 and 0, and kept as questions with gold.
+
+The judge sees no system. Below the hits stands how many more questions a difference would take, by the spread of the
+differences so far, as `kg2rag.evaluation.verdict.questions_needed` has it: the normal approximation of the paired
+t-test, ((z(.975) + z(.80)) sd / difference)², and its floor; of several systems, by the two that differ most.
+
+Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kg2rag.report.html import Frame, HtmlPage, as_json, document, render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from kg2rag.types import Corpus
+
+LETTERS = 2_000
+"""Of a passage that is shown to be judged."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelling(HtmlPage):
+    """Hits to be judged; in Jupyter a page in a frame.
+
+    Judgements are kept as they are made: in the file that the judge names, where the browser can write one (Chromium's
+    kind, from a page on the disk); else in the browser's memory of the page, and, as in a notebook's frame, for as
+    long as the page is open. `save` downloads them. A question whose hits are all irrelevant is kept, without gold.
+
+    Attributes
+    ----------
+    questions : rows of the file to be, each with `id` and `question`, and whatever else stays in it, such as `answers`.
+    pool : question -> its hits, in the order in which they are shown.
+    corpus : has their texts; None where they are not known.
+    runs : question -> the first hits of each system; needed to count the questions that are missing.
+    scores : recall of questions judged before, (n_questions, n_systems), the systems in the order of the runs.
+    """
+
+    questions: Sequence[Mapping[str, Any]]
+    pool: Mapping[str, Sequence[str]]
+    corpus: Corpus | None
+    runs: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    scores: Sequence[Sequence[float]] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return f"Hits to judge: {len(self.questions):,} question{'s' if len(self.questions) != 1 else ''}"
+
+    def body(self) -> Markup:
+        """The place of the script."""
+        return render("label.html.j2", title=self.title, alone=True)
+
+    @cached_property
+    def key(self) -> str:
+        """Names what is asked: the same questions and hits have the same judgements."""
+        return hashlib.sha256(as_json([[*map(dict, self.questions)], self.pool]).encode()).hexdigest()[:8]
+
+    def data(self) -> str:
+        """What the page's script reads, as JSON."""
+        asked = []
+        for row in self.questions:
+            hits = list(self.pool[row["id"]])
+            numbers = {id_: at for at, id_ in enumerate(hits)}
+            runs = [[numbers[id_] for id_ in run] for run in self.runs.get(row["id"], ())]
+            asked.append({"row": dict(row), "hits": hits, "runs": runs})
+        passages = dict[str, tuple[str, str]]()
+        for id_ in dict.fromkeys(id_ for hits in self.pool.values() for id_ in hits):
+            passage = self.corpus and self.corpus[self.corpus.row(id_)]
+            passages[id_] = (passage.title, passage.text[:LETTERS]) if passage else ("", "")
+        return as_json({"key": self.key, "questions": asked, "passages": passages, "scores": self.scores})
+
+    def to_html(self) -> str:
+        """A page that loads nothing and saves `questions-KEY.jsonl`, as `kg2rag compare --questions` reads it."""
+        return document(self.title, self.body(), {"label.js": self.data()})
+
+    def _repr_html_(self) -> str:
+        return Frame(self.to_html(), 640)._repr_html_()
+
+    def save(self, file: str | Path) -> Path:
+        """Write the page there."""
+        Path(file).write_text(self.to_html(), encoding="utf-8")
+        return Path(file)
+
+    def saved(self, *folders: str | Path) -> Path:
+        """The newest file that this page has saved, for `with_questions`.
+
+        `folders` : where it may lie; the working folder and ~/Downloads otherwise. FileNotFoundError where it does not.
+        """
+        places = [Path(one) for one in folders] or [Path(), Path.home() / "Downloads"]
+        found = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
+        if not found:
+            looked = " or ".join(map(str, places))
+            raise FileNotFoundError(
+                f"No questions-{self.key}.jsonl in {looked}. Press save in the page, or move it there."
+            )
+        return max(found, key=lambda file: file.stat().st_mtime)
