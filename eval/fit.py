@@ -53,6 +53,7 @@ REGULARISATION = 0.1  # scikit-learn's C, of start and step
 PENALTY = 1e-3
 STEPS = 60  # of L-BFGS
 MOST_TAKEN = 2
+EXPERTS = ("alone", "chain")
 FIRST = 100  # of each search
 LEFT_OUT = "musique-100"  # a reported set whose questions are among the training questions of MuSiQue
 
@@ -203,29 +204,27 @@ def fit_mixture(
     import torch
 
     torch.set_num_threads(1)  # a sum in another order would be other coefficients
-    names = {model: names_of(model, tokens=tokens) for model in ("alone", "chain", "gate")}
+    names = {model: names_of(model, tokens=tokens) for model in (*EXPERTS, "gate")}
     packed = [{model: _packed([one for one, _ in each], names[model]) for model in names} for each in sets]
     masks = [_packed([{"": np.ones(len(gold))} for _, gold in each], ("",))[..., 0] > 0 for each in sets]
     golds = [_packed([{"": gold.astype(float)} for _, gold in each], ("",))[..., 0] > 0 for each in sets]
     deviation = {
         model: torch.cat([each[model][mask] for each, mask in zip(packed, masks, strict=True)]).std(0) + 1e-9
-        for model in ("alone", "chain")
+        for model in EXPERTS
     }
-    weights = {
-        model: torch.full((len(of),), 0.5, dtype=torch.float64, requires_grad=True)
-        for model, of in names.items()
-        if model != "gate"
-    }
+    # A weight an expert, and three of the gate: with so few sets, equal weights lose nothing against fitted ones.
+    scale = torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True)
     gate = torch.zeros(len(names["gate"]) + 1, dtype=torch.float64, requires_grad=True)
-    parameters = [*weights.values(), gate]
-    optimiser = torch.optim.LBFGS(parameters, max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([scale, gate], max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
-        total = PENALTY * sum(((each**2).sum() for each in parameters), torch.zeros((), dtype=torch.float64))
+        total = PENALTY * ((scale**2).sum() + (gate**2).sum())
         for each, mask, gold in zip(packed, masks, golds, strict=True):
             trust = torch.sigmoid(gate[0] + each["gate"][:, 0] @ gate[1:])[:, None]
-            alone, chain = (each[model] / deviation[model] @ weights[model] for model in ("alone", "chain"))
+            alone, chain = (
+                w * (each[model] / deviation[model]).sum(-1) for model, w in zip(EXPERTS, scale, strict=True)
+            )
             scores = ((1 - trust) * alone + trust * chain).masked_fill(~mask, -1e9)
             others = torch.logsumexp(scores.masked_fill(gold, -1e9), 1, keepdim=True)
             surprise = (torch.logaddexp(scores, others) - scores) * gold
@@ -235,8 +234,9 @@ def fit_mixture(
         return total
 
     optimiser.step(loss)
-    models = {model: _linear(names[model], (weights[model] / deviation[model]).detach().numpy()) for model in weights}
+    weights = {model: w / deviation[model] for model, w in zip(EXPERTS, scale.detach(), strict=True)}
     learned = gate.detach().numpy()
+    models = {model: _linear(names[model], weights[model].numpy()) for model in EXPERTS}
     return {**models, "gate": _linear(names["gate"], learned[1:], float(learned[0]))}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.linked import graph_of
-from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
+from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.announcement import announce, announce_empty
 from kg2rag.knowledge.graph import KnowledgeGraph, files
@@ -166,18 +166,26 @@ class KnowledgeBase:
 
     @property
     def mentions(self) -> MentionTable:
-        """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
+        """Which titles and names the passages mention, and the rare terms that those without a title share.
+
+        From the corpus alone, whatever the graph.
+        """
+        untitled = np.array([not title for title in self.corpus.titles])
 
         def find(folder: Path) -> None:
             # Compiled, and not needed where the table is in the store.
             from kg2rag.extraction.mentions.finding import find_mentions
+            from kg2rag.extraction.mentions.terms import with_terms
 
-            find_mentions(self.corpus, self.store).save(folder)
+            table = find_mentions(self.corpus, self.store)
+            (with_terms(table, self.corpus, untitled) if untitled.any() else table).save(folder)
 
-        key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
-        if self.mention_table is not None:
-            return self.mention_table
-        return self.cached("mentions", lambda: MentionTable.load(self.store.entry("mentions", key, find)))
+        def read() -> MentionTable:
+            key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
+            terms = {"terms": TERMS} if untitled.any() else {}
+            return MentionTable.load(self.store.entry("mentions", key | terms, find))
+
+        return self.mention_table or self.cached("mentions", read)
 
     @property
     def trigram(self) -> TrigramIndex:

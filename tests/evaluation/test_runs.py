@@ -197,7 +197,7 @@ def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
     assert run(BM25(little), data, 5).about == before.about  # it asked for no vectors
 
 
-@pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "token_basis.npy"])
+@pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "coefficients.toml"])
 def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(name, tmp_path, monkeypatch):
     monkeypatch.setattr(identities.kg2rag, "__file__", str(tmp_path / "__init__.py"))
     file = tmp_path / "retrievers" / name

@@ -53,7 +53,7 @@ def test_a_mixture_learns_which_expert_is_right_by_the_gate() -> None:
         right, wrong = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
         signals = {"bm25_score": np.zeros(3), "cosine": wrong if titles else right, "third": np.zeros(3)}
         signals |= {"second": right if titles else wrong, "titles": np.full(3, titles)}
-        signals |= {"capital_titles": np.zeros(3), "linked": np.zeros(3)}
+        signals |= {"walk_named": np.zeros(3), "linked": np.zeros(3)}
         known.append((signals, np.array([True, False, False])))
     models = fit.fit_mixture([known], tokens=False)
     assert models["alone"].coefficients["cosine"] > 0

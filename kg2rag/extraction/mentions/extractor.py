@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.table import VERSION, MentionTable, shards_of
+from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, shards_of
 from kg2rag.text.normalisation import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number, normalise
 from kg2rag.types import Corpus, Triple
 
-ALIASES, TERMS = 3, 1  # raise one when the rules of aliases or terms change, so that stored graphs are rebuilt
+ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt
 
 _ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
 _LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")

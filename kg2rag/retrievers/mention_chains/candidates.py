@@ -34,8 +34,8 @@ LINKED = 10  # likeliest candidates whose links say how far a question's candida
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 ALONE = ("bm25_score", "cosine", "tokens")
-GATE = ("titles", "capital_titles", "linked")
-CHAIN = ("second", "third")
+GATE = ("titles", "linked")
+CHAIN = ("second", "third", "walk_named")
 MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "alone": ALONE, "chain": CHAIN, "gate": GATE}
 """Model -> its signals."""
 OF_TOKENS = ("tokens", "tokens_joint")
@@ -170,7 +170,7 @@ class Evidence:
     alone : the signals of a candidate by itself, `START` and `ALONE`, (m,) each.
     phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
-    titles, capital_titles : titles of candidates that the question names: in any case, and with their capitals.
+    titles : min(number, 2) / 2 of the candidates' titles that the question names, with their capitals.
     max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
     """
 
@@ -179,22 +179,19 @@ class Evidence:
     phrase_cosines: FloatArray
     shared_word: FloatArray
     title_words: FloatArray
-    titles: int
-    capital_titles: int
+    titles: float
     max_sim: FloatArray | None = None
     weights: FloatArray | None = None
 
     def gate(self, start: FloatArray) -> dict[str, float]:
-        """The signals of how far chains are to be trusted, each in [0, 1].
+        """The signals of how far chains are to be trusted, each in [0, 1]: `titles`, and how candidates are linked.
 
-        - titles, capital_titles: min(number, 2) / 2.
         - linked: over the `LINKED` likeliest, the mean of the highest `title_words` from another of them.
         """
         first = np.argsort(-start, kind="stable")[:LINKED]
         shares = self.title_words[np.ix_(first, first)]
         np.fill_diagonal(shares, 0.0)
-        counts = {"titles": self.titles, "capital_titles": self.capital_titles}
-        return {name: min(count, 2) / 2 for name, count in counts.items()} | {"linked": float(shares.max(0).mean())}
+        return {"titles": self.titles, "linked": float(shares.max(0).mean())}
 
 
 def evidence(
@@ -211,7 +208,7 @@ def evidence(
         "cosine": found.cosine[rows].astype(np.float64),
     }
     cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
-    known = Evidence(rows, alone, cosines, shared, title, *named(kb, text, rows))
+    known = Evidence(rows, alone, cosines, shared, title, named(kb, text, rows))
     if tokens is None or index is None:
         return known
     similarities = index.max_sim(tokens, rows)
@@ -219,12 +216,10 @@ def evidence(
     return replace(known, max_sim=similarities, weights=tokens.weights)
 
 
-def named(kb: KnowledgeBase, text: str, rows: IntArray) -> tuple[int, int]:
-    """How many titles with a passage in `rows` a question names: in any case, and with their capitals."""
-    table = kb.mentions
-    written = {key for key, _ in table.lexicon.find(text)}
-    titles = [key for key in table.named_in(text) if np.isin(table.pages_of(key), rows).any()]
-    return len(titles), len(written.intersection(titles))
+def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
+    """min(number, 2) / 2 of the titles with a passage in `rows` that a question names, with their capitals."""
+    keys = {key for key, _ in kb.mentions.lexicon.find(text)}
+    return min(sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2) / 2
 
 
 def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:

@@ -32,7 +32,7 @@ from kg2rag.types import Corpus, FloatArray, IntArray, Notes, ParameterError, St
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
 DEFAULT = "default"
-FORMAT = 2
+FORMAT = 3
 WITH, WITHOUT = "with_tokens", "without_tokens"
 LEAST = 4  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none
@@ -180,7 +180,8 @@ class Chains:
 
     Attributes
     ----------
-    levels : second and third, (m,) each: how well a candidate continues one and two others.
+    levels : (m,) each: second and third, how well a candidate continues one and two others; walk_named, its share of
+        the walk where the question names titles, `walk_gap` · `titles`.
     source : (m,) the position of the passage that it continues best as a second one; -1 for none.
     step : the step signals of that continuation, (m,) each.
     pairs : the best pairs.
@@ -209,7 +210,11 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     third = _continued(evidence, start, ranker, beam, pairs)
     continues = np.isfinite(second)
     return Chains(
-        {"second": np.where(continues, second, NO_SOURCE), "third": third},
+        {
+            "second": np.where(continues, second, NO_SOURCE),
+            "third": third,
+            "walk_named": evidence.alone["walk_gap"] * evidence.titles,
+        },
         np.where(continues, first[best], -1),
         {name: column[best, places] for name, column in signals.items() if name != "start"},
         pairs,

@@ -10,7 +10,7 @@ The system we recommend.
 4. A beam finds the best sets of two and three; how well a passage continues them is one order (`chains`). BM25, cosine
    and MaxSim of the passage alone are the other. The score is a mixture of both: chains are trusted where the question
    names titles and the likeliest passages name each other's, so that a corpus without such links is searched by words
-   and vectors.
+   and vectors. Where the question names titles, the walk's share counts as well.
 
 Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `eval/fit.py`). After
 [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what sums do here.
@@ -47,7 +47,7 @@ TUNING = (
     Tuned("mention_chains", "coefficients of all sums", "fitted", training=TRAINING),
     Tuned(
         "mention_chains",
-        "the mixture's form and signals, out of about 40, by leaving out a training set at a time",
+        "the mixture's form and signals, out of about 70, by leaving out a training set at a time",
         "known",
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
         training=TRAINING,

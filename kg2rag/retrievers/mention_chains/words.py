@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 
 import numba
@@ -28,14 +27,13 @@ from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
-VERSION = 1  # of what the store holds
+VERSION = 2  # of what the store holds
+AXES = 64
+SAMPLE = 256  # passages whose token vectors say what the axes are
 SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
 BLOCK = 16_384  # passages whose vectors are in memory together
-BASIS = files(__package__) / "token_basis.npy"
-# Of the weights to which the axes were fitted
-ENCODER_SHA256 = "2c705a5e3279febcd4b210fc95a6231ced10be71e400e863ab41b623d5799508"
 
 Bytes = NDArray[np.int8]
 
@@ -54,10 +52,12 @@ class TokenVectors:
 
     Attributes
     ----------
+    axes : (dim, 64) on which the token vectors of the corpus vary most, less where they have fewer dimensions.
     vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_passages + 1,) where each begins.
     rarity : (n_wordpieces,) see `rarity`.
     """
 
+    axes: Matrix
     vectors: Bytes
     indptr: IntArray
     rarity: FloatArray
@@ -69,7 +69,7 @@ class TokenVectors:
 
 
 def token_index(kb: KnowledgeBase) -> TokenVectors | None:
-    """The token vectors of a knowledge base's passages; None where the axes fit another encoder."""
+    """The token vectors of a knowledge base's passages; None where the embedder gives none."""
     return kb.cached("token_vectors", lambda: _open(kb))
 
 
@@ -84,7 +84,9 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[s
     known: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     lacking = [text for text in dict.fromkeys(texts) if text not in known]
     if lacking:
-        encoded = encoder.encode_tokens([*lacking, *dict.fromkeys(phrases)], kb.store, "query", reduce=projected)
+        encoded = encoder.encode_tokens(
+            [*lacking, *dict.fromkeys(phrases)], kb.store, "query", reduce=partial(projected, axes=index.axes)
+        )
         for text, (pieces, vectors) in zip(lacking, encoded, strict=False):
             weights = index.rarity[pieces]
             known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
@@ -94,53 +96,52 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[s
     return found
 
 
-def projected(vectors: Matrix) -> Matrix:
-    """Token vectors on the axes, scaled to norm 1: (n, 384) -> (n, 64)."""
-    small = vectors @ _axes().T
+def projected(vectors: Matrix, axes: Matrix) -> Matrix:
+    """Token vectors on the axes, scaled to norm 1: (n, dim) -> (n, 64)."""
+    small = vectors @ axes
     norms: Matrix = np.linalg.norm(small, axis=1, keepdims=True)
     return np.asarray(small / (norms + np.float32(1e-9)), dtype=np.float32)
 
 
-@cache
-def _axes() -> Matrix:
-    """(64, 384) the axes on which token vectors vary most."""
-    with BASIS.open("rb") as file:
-        axes: Matrix = np.ascontiguousarray(np.load(file, allow_pickle=False).T, dtype=np.float32)
-    return axes
-
-
 def _open(kb: KnowledgeBase) -> TokenVectors | None:
     encoder, store, corpus = kb.embedder, kb.store, kb.corpus
-    if not isinstance(encoder, SentenceEncoder) or encoder.describe(store)["weights_sha256"] != ENCODER_SHA256:
+    if not isinstance(encoder, SentenceEncoder):
         return None
-    basis = sha256(BASIS.read_bytes()).hexdigest()
-    key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "basis": basis, "version": VERSION}
+    key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "version": VERSION}
     folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
-    frequency = np.load(folder / "frequency.npy")
-    return TokenVectors(mapped(folder / "vectors.npy"), np.load(folder / "indptr.npy"), rarity(len(corpus), frequency))
+    axes, indptr, frequency = (np.load(folder / f"{name}.npy") for name in ("axes", "indptr", "frequency"))
+    return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, rarity(len(corpus), frequency))
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is."""
     frequency, lengths = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0]
     contents = kb.corpus.streamed_contents
+    axes = _axes(contents[:: -(-len(contents) // SAMPLE)], encoder, kb)
+
+    def as_bytes(vectors: Matrix) -> Bytes:
+        rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
+        return rounded
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, len(contents), BLOCK):
-            found = encoder.encode_tokens(contents[start : start + BLOCK], kb.store, reduce=_as_bytes)
+            found = encoder.encode_tokens(contents[start : start + BLOCK], kb.store, reduce=as_bytes)
             for pieces, _ in found:
                 frequency[np.unique(pieces)] += 1
                 lengths.append(len(pieces))
             yield np.concatenate([vectors for _, vectors in found])
 
     save_rows(folder / "vectors.npy", blocks())
+    np.save(folder / "axes.npy", axes)
     np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
     np.save(folder / "frequency.npy", frequency)
 
 
-def _as_bytes(vectors: Matrix) -> Bytes:
-    rounded: Bytes = np.rint(SCALE * projected(vectors)).astype(np.int8)
-    return rounded
+def _axes(contents: Sequence[str], encoder: SentenceEncoder, kb: KnowledgeBase) -> Matrix:
+    """The principal axes, uncentred, of the token vectors of some passages: (dim, `AXES`)."""
+    found = encoder.encode_tokens(contents, kb.store, reduce=lambda vectors: vectors.T @ vectors)
+    moment = np.sum([one for _, one in found], axis=0, dtype=np.float64)
+    return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :AXES], dtype=np.float32)
 
 
 @numba.njit(cache=True)

@@ -4,7 +4,7 @@ Passages are joined where one names another's title, and through the names they 
 dense hits and at what the query names. With a `triple_weight` it walks the triples of the knowledge graph too, such as
 an LLM's, and starts also at the ends of those that fit the query best.
 
-It walks titles and names alone: the rare terms by which the default graph joins passages without titles are left out.
+Passages without titles are joined by the rare terms that they share as well.
 
 Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free graph).
 [1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al., "LinearRAG", 2025.

@@ -21,7 +21,9 @@ def ranker_of(step: Linear) -> Ranker:
 def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:
     """Candidates whose step is the shared word, with their log-odds alone."""
     m = len(start)
-    evidence = Evidence(np.arange(m), {}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 0, 0)
+    evidence = Evidence(
+        np.arange(m), {"walk_gap": np.arange(m) - 4.0}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 0.5
+    )
     return evidence, np.array(start), ranker_of(Linear({"shared_word": 1.0}))
 
 
@@ -42,6 +44,7 @@ def test_a_beam_by_hand() -> None:
     assert (found.pairs.members.tolist(), found.pairs.values.tolist()) == ([[0, 1]], [pytest.approx(zero + 3)])
     # 2 continues the pair by 2; its members have the best continuation, 2, and the bonus, 1.
     assert found.levels["third"].tolist() == pytest.approx([3, 3, 2, 0, 0])
+    assert found.levels["walk_named"].tolist() == [-2, -1.5, -1, -0.5, 0]
 
 
 def test_pairs_share_by_softmax_and_an_unordered_pair_counts_once() -> None:
@@ -91,7 +94,8 @@ def slowly(evidence: Evidence, start: np.ndarray, ranker: Ranker, beam: Beam) ->
         steps = {p: step(members, p) for p in range(m) if p not in members}
         inside = max(steps.values()) + beam.bonus
         level += [share * steps.get(p, inside) for p in range(m)]
-    return {**levels, "third": level.tolist()}
+    walk_named = [gap * evidence.titles for gap in evidence.alone["walk_gap"].tolist()]
+    return {**levels, "third": level.tolist(), "walk_named": walk_named}
 
 
 @settings(max_examples=40, deadline=None)
@@ -100,7 +104,8 @@ def test_the_chains_equal_a_plain_reference(seed: int, m: int, sources: int, wid
     random = np.random.default_rng(seed)
     square = random.random((2, m, m))
     phrases, similar = random.random((3, m)), random.random((m, 4))
-    evidence = Evidence(np.arange(m), {}, phrases, square[0], square[1], 0, 0, similar, np.full(4, 0.25))
+    gap = random.uniform(-9, 0, m)
+    evidence = Evidence(np.arange(m), {"walk_gap": gap}, phrases, square[0], square[1], 0.5, similar, np.full(4, 0.25))
     model = Linear(dict(zip(STEP, random.normal(size=len(STEP)).tolist(), strict=True)), 0.3)
     start, ranker, beam = random.normal(size=m), ranker_of(model), Beam(sources, width, 2.0, 1.0, 0.05)
     found, by_hand = chains_of(evidence, start, ranker, beam).levels, slowly(evidence, start, ranker, beam)

@@ -25,6 +25,21 @@ def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest
     assert found[0][1][-1] == len(found[0][0]) > 6
 
 
+def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(tmp_path: Path) -> None:
+    data = kg2rag.load("bundled")
+    few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(40))
+    kb = kg2rag.KnowledgeBase.build(few, embedder=kg2rag.SentenceEncoder(dtype="float32"), store=kg2rag.Store(tmp_path))
+    index, question = words.token_index(kb), data.queries[0].text
+    assert index is not None
+    assert index.axes.T @ index.axes == pytest.approx(np.eye(64), abs=1e-5)
+    whole = [
+        vectors for _, vectors in kb.embedder.encode_tokens([*few.contents, question], kb.store, reduce=np.asarray)
+    ]
+    exact = np.stack([(vectors @ whole[-1].T).max(axis=0) for vectors in whole[:-1]])
+    kept = index.max_sim(words.question_tokens(kb, [question])[0], np.arange(len(few)))
+    assert np.corrcoef(exact.mean(axis=1), kept.mean(axis=1))[0, 1] > 0.95
+
+
 def test_questions_are_encoded_once_and_with_them_their_phrases(tmp_path: Path) -> None:
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(6))
