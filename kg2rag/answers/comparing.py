@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,13 @@ import pandas as pd
 
 from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
-from kg2rag.answers.scores import AnswerReport, Rules, check_rules, score_answers
+from kg2rag.answers.scores import AnswerReport, Rules, check_answers, check_rules, score_answers
 from kg2rag.compute import write
 from kg2rag.evaluation.inputs import check_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of
 from kg2rag.types import QADataset, at_least, require
-
-SHOWN = ("em", "f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,32 +46,38 @@ class AnswerComparison:
         """One row a system: em, f1, each with the ends of its 95 % interval, questions, failed, tokens of a context."""
         common, rows = self.common, {}
         for name, report in self.reports.items():
-            scores = report.on(common).scores.set_index("metric")
+            scores = report.on(common).set_index("metric")
             of = {"": "mean", "_low": "ci_low", "_high": "ci_high"}
-            row = {f"{metric}{end}": scores.loc[metric, column] for metric in SHOWN for end, column in of.items()}
+            row = {
+                f"{metric}{end}": scores.loc[metric, column] for metric in ("em", "f1") for end, column in of.items()
+            }
             tokens = float(np.mean([context.tokens for context in self.contexts[name]]))
             rows[name] = {**row, "questions": len(common), "failed": len(report.failed), "tokens": tokens}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("system")
 
     def to_frame(self) -> pd.DataFrame:
         """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
-        frames = {
-            name: report.per_question.assign(tokens=[context.tokens for context in self.contexts[name]])
+        frames = [
+            report.per_question.assign(tokens=[context.tokens for context in self.contexts[name]])
             for name, report in self.reports.items()
-        }
-        return pd.concat(frames, names=["system"]).reset_index("system").reset_index(drop=True)
+        ]
+        return pd.concat(frames, keys=self.reports, names=["system"]).reset_index("system").reset_index(drop=True)
 
     def save(self, folder: Path) -> None:
-        """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read)."""
+        """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read).
+
+        The last has a context's text and, as JSON, all of it as data: its citations and its `graph_context`.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / "answers.csv", csv_of(self.table, index=True).encode())
         self.to_frame().to_parquet(folder / "answers.parquet", index=False)
         rows = [
-            {"system": name, "query_id": id_, "tokens": context.tokens, "context": context.text}
+            (name, id_, context.tokens, context.text, json.dumps(context.to_json(), ensure_ascii=False))
             for name, contexts in self.contexts.items()
             for id_, context in zip(self.answers[name].outcomes, contexts, strict=True)
         ]
-        pd.DataFrame(rows).to_parquet(folder / "contexts.parquet", index=False)
+        frame = pd.DataFrame(rows, columns=["system", "query_id", "tokens", "context", "json"])
+        frame.to_parquet(folder / "contexts.parquet", index=False)
 
     def __repr__(self) -> str:
         return self.table.round(3).to_string()
@@ -111,9 +116,7 @@ def compare_answers(
     check_rules(rules)
     require("k", k, int, at_least(1))
     check_systems(systems)
-    if without := [question.id for question in data.questions if not question.answers]:
-        share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
-        raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")
+    check_answers(data)
     contexts, answers, reports = {}, {}, {}
     for name, system in systems.items():
         rankings = system.retrieve_batch(data.queries, k)

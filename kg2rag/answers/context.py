@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
+from typing import Any
 
-from kg2rag.answers.graph_block import Dropped, graph_block, one_line, titled
+from kg2rag.answers.graph_block import Dropped, graph_block
+from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, reached
 from kg2rag.compute import TokenCounter, counter_of
+from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers import linking
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, Natural, Query, Ranking, Triple, at_least, component, require
+from kg2rag.types.notes import plain
 
 BETWEEN = "\n\n---\n\n"
 AFTER_BLOCK = "\n\n"
@@ -24,7 +29,10 @@ SHARE = 9
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The passage of a key such as [1]; `source` is the stage that found it, `path` the triples that led to it."""
+    """The passage of a key such as [1]; `source` is the stage that found it, `path` the triples that led to it.
+
+    `entity` is the one that the path reached, so many `hops` from the query's; "" and 0 for a text match.
+    """
 
     key: str
     passage_id: str
@@ -32,23 +40,32 @@ class Citation:
     score: float
     source: str
     path: tuple[Triple, ...] = ()
+    entity: str = ""
+    hops: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FormattedContext:
-    """Text for a language model.
+    """Text for a language model, and the same as data.
 
     Attributes
     ----------
     tokens : of the whole text, at most the budget.
     citations : the passages in it, in order.
     dropped : what was left out, and why; everything, where the budget is too small for anything.
+    graph_context : what the graph block is written from, whole, whatever the budget is.
     """
 
     text: str
     tokens: int
     citations: tuple[Citation, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+    graph_context: GraphContext = field(default_factory=GraphContext)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values: what `json.dumps` takes."""
+        written: dict[str, Any] = plain(self)
+        return written
 
 
 @component
@@ -59,7 +76,9 @@ class ContextFormatter:
     ----------
     graph_tokens : budget of the graph block; about 500 in the design.
     passage_tokens : budget of passages and their sources; 4000 in the design.
-    max_related : related entities of each entity, and facts in all, at most.
+    max_related : relations of each entity, and related entities, chains and facts in all, at most.
+    hops : from 2 on, the block has the chains that lead so far from the entities, such as
+        "OAuth Provider -> Auth Service (depended_on_by) -> Login Flow (part_of)"; at most 3.
     counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
     """
 
@@ -67,23 +86,27 @@ class ContextFormatter:
     graph_tokens: Natural = 500
     passage_tokens: Natural = 4000
     max_related: Count = 10
+    hops: Hops = 1
     counter: TokenCounter | None = None
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
-        """The structured block: the entities, what they are and are related to, and the facts that sentences state.
+        """The structured block: the entities, what they are and are related to, chains, and facts of sentences.
 
-        Where the budget is too small for all, every entity and the facts have equal shares of it; what one does not
-        need goes to the others. Relations and facts are written one by one, strongest first: none where a stronger
-        one of its section was left out, and no fact where a stronger relation was.
+        Where the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
+        does not need goes to the others. Relations and facts are written one by one, strongest first: none where a
+        stronger one of its section was left out, and no fact where a stronger relation was.
 
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
         """
-        codes = self._codes(entities)
+        codes, graph = self._codes(entities), self.kb.graph
         if not codes:
             return FormattedContext("", 0)
-        text, tokens, dropped = graph_block(self.kb, codes, self.max_related, self.graph_tokens, self._counter)
-        return FormattedContext(text, tokens, dropped=dropped)
+        data = graph_context(self.kb, codes, self.hops, self.max_related)
+        text, tokens, dropped = graph_block(data, self.max_related, self.graph_tokens, self._counter)
+        more = {graph.names[code]: int(graph.degrees[code]) - self.max_related for code in codes if text}
+        cut = [Dropped(f"{n} weaker relations of {name}", "limit") for name, n in more.items() if n > 0]
+        return FormattedContext(text, tokens, dropped=(*dropped, *cut), graph_context=data)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -93,18 +116,28 @@ class ContextFormatter:
 
         `entities` : described above the passages.
         """
-        return self._below("", ranking, self._codes(entities))
+        graph, codes = self.kb.graph, self._codes(entities)
+        described = [
+            f"**{one_line(graph.names[code])}**"
+            + (f" ({one_line(graph.types[code])})" if graph.types[code] else "")
+            + (f"\n\n{one_line(graph.descriptions[code])}" if graph.descriptions[code].strip() else "")
+            for code in codes
+        ]
+        return self._below(FormattedContext("", 0), ranking, described)
 
-    def _below(self, above: str, ranking: Ranking, codes: Sequence[int] = ()) -> FormattedContext:
-        """The passages below a text that is within the budget already."""
-        pieces = _Pieces(self.passage_tokens, self._counter, above)
+    def whole(self, ranking: Ranking, entities: Sequence[str | int]) -> FormattedContext:
+        """The graph block and, below it, the passages; `passage_tokens` is the budget of both."""
+        return self._below(self.graph(entities), ranking)
+
+    def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
+        """The passages below a block that is within the budget already."""
+        pieces = _Pieces(self.passage_tokens, self._counter, above.text)
         heading = "## Related Entities\n\n"
-        for code in codes:
-            about = (titled(self.kb.graph, code, "**{}**"), one_line(self.kb.graph.descriptions[code]))
-            described = "\n\n".join(filter(None, about))
-            if pieces.add(f"{heading}{described}", described, "\n\n"):
+        for text in described:
+            if pieces.add(f"{heading}{text}", text, "\n\n"):
                 heading = ""
         keys: dict[str, str] = {}
+        named = {entity.name for entity in ranking.notes.linked or ()}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
             key = f"[{len(keys) + 1}]"
@@ -112,14 +145,16 @@ class ContextFormatter:
             if sameness in keys:
                 pieces.dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
                 continue
-            citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
+            way = hit.path, reached(hit.path, named), len(hit.path)
+            citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, *way)
             source = f" [Source: {hit.stage}]" if hit.stage else ""
             path = "; ".join(one_line(str(triple)) for triple in hit.path)
             head = f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
-            before = AFTER_BLOCK if above and not keys else BETWEEN
+            before = AFTER_BLOCK if above.text and not keys else BETWEEN
             if pieces.add(f"{head}\n{passage.contents.strip()}", hit.passage_id, before, citation):
                 keys[sameness] = key
-        return pieces.written()
+        made = pieces.written()
+        return replace(made, dropped=(*above.dropped, *made.dropped), graph_context=above.graph_context)
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -169,6 +204,7 @@ def assemble(
     *,
     tokens: int = TOKENS,
     graph_tokens: int | None = None,
+    hops: int = 1,
     linker: linking.Linker | None = None,
     counter: TokenCounter | None = None,
 ) -> list[FormattedContext]:
@@ -178,6 +214,7 @@ def assemble(
     ----------
     tokens : of the whole text, at most; `graph_tokens` : of the graph block, a ninth of them where not given, 0 for no
         block.
+    hops : how far the chains of the graph block lead, see `ContextFormatter`.
     linker : finds the entities of queries whose rankings name none; the designs' chain of linkers where not given.
     counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
 
@@ -192,26 +229,37 @@ def assemble(
         raise ValueError(f"graph_tokens is {share}, which is more than the {tokens} tokens of the whole context.")
     if len(queries) != len(rankings):
         raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
-    entities = _entities(kb, queries, rankings, linker) if share else [()] * len(queries)
-    writer = ContextFormatter(kb, graph_tokens=share, passage_tokens=tokens, counter=counter)
-    contexts = []
-    for ranking, named in zip(rankings, entities, strict=True):
-        block = writer.graph(named)
-        whole = writer._below(block.text, ranking)
-        contexts.append(replace(whole, dropped=(*block.dropped, *whole.dropped)))
-    return contexts
-
-
-def _entities(
-    kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking], linker: linking.Linker | None
-) -> list[tuple[str | int, ...]]:
-    """Of each query the entities' names, as its system linked them, or their codes."""
+    writer = ContextFormatter(kb, graph_tokens=share, passage_tokens=tokens, hops=hops, counter=counter)
     said = [ranking.notes.linked for ranking in rankings]
     others = [query for query, linked in zip(queries, said, strict=True) if linked is None]
-    found: Iterator[Sequence[linking.Link]] = repeat(())
-    if others and kb.graph.n_entities:
-        found = iter((linker or linking.of(linking.DESIGN, kb)).link_batch(others))
-    return [
-        tuple(link.entity for link in next(found)) if linked is None else tuple(entity.name for entity in linked)
+    links: list[list[linking.Link]] = [[] for _ in others]
+    if share and others and kb.graph.n_entities:
+        links = (linker or linking.of(linking.DESIGN, kb)).link_batch(others)
+    found = iter(links)
+    entities: list[list[str | int]] = [
+        [link.entity for link in next(found)] if linked is None else [entity.name for entity in linked]
         for linked in said
     ]
+    return [writer.whole(ranking, named if share else ()) for ranking, named in zip(rankings, entities, strict=True)]
+
+
+def context(
+    system: Retriever,
+    query: str | Query,
+    *,
+    k: int = 20,
+    tokens: int = TOKENS,
+    graph_tokens: int | None = None,
+    hops: int = 1,
+    kb: KnowledgeBase | None = None,
+) -> FormattedContext:
+    """What a system gives a reader for one question: retrieve `k` passages, write those that fit, see `assemble`.
+
+    `kb` : whose graph and passages are written; needed where a system has none, or more than one.
+    """
+    asked = Query("q", query) if isinstance(query, str) else query
+    known = [kb] if kb is not None else knowledge_bases(system)
+    if len(known) != 1:
+        raise ValueError(f"{system!r} has {len(known)} knowledge bases. Give the one to write from: kb=….")
+    rankings = system.retrieve_batch([asked], k)
+    return assemble(known[0], [asked], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]

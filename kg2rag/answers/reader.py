@@ -34,10 +34,7 @@ class ReaderPrompt:
     labelled: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            found = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
-        except ValueError as error:
-            raise ValueError(f"The prompt's braces do not match ({error}). Double those that are text.") from None
+        found = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
         if found != _FIELDS:
             named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
             raise ValueError(f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}.")
@@ -79,13 +76,6 @@ class Answers:
         """The questions without an answer, and why."""
         return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)}
 
-    def __len__(self) -> int:
-        return len(self.outcomes)
-
-    def __repr__(self) -> str:
-        usage = "" if self.usage is None else f"; {self.usage}"
-        return f"Answers({len(self.texts)} answered, {len(self.failed)} failed{usage})"
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -110,10 +100,8 @@ class Reader:
         CompletionError : the endpoint refuses the key, or does not know the model.
         """
         ids = [question.id for question in questions]
-        if len(contexts) != len(ids):
-            raise ValueError(f"{len(ids)} questions, but {len(contexts)} contexts. Give one context a question.")
-        if len(set(ids)) < len(ids):
-            raise ValueError(f"Question {next(id_ for id_ in ids if ids.count(id_) > 1)!r} is given twice.")
+        if len(contexts) != len(ids) or len(set(ids)) < len(ids):
+            raise ValueError(f"{len(ids)} questions, {len(set(ids))} ids, {len(contexts)} contexts: give one of each.")
         prompts = [self.prompt.fill(q.text, context) for q, context in zip(questions, contexts, strict=True)]
         completions = self.model.complete_many(prompts, progress="reading")
         outcomes = [self._answer(outcome) for outcome in completions]
@@ -123,22 +111,19 @@ class Reader:
     def _answer(self, outcome: Completion[None] | Failure) -> str | Failure:
         if isinstance(outcome, Failure):
             return outcome
-        text = _answer_in(outcome.text, labelled=self.prompt.labelled)
-        if text:
+        if text := _answer_in(outcome.text, labelled=self.prompt.labelled):
             return text
-        reason = "nothing follows the label 'Answer:'"
-        if text is None:
-            reason = f"the output has no line that begins 'Answer:'; it ends {outcome.text[-80:]!r}"
+        reason = f"no answer, after the label 'Answer:' where one is required; the output ends {outcome.text[-80:]!r}"
         counts = (outcome.attempts, outcome.prompt_tokens, outcome.completion_tokens)
         return Failure("output", reason, *counts, cached=outcome.cached)
 
 
-def _answer_in(output: str, *, labelled: bool) -> str | None:
-    """The answer in an output; None where the required label is missing."""
+def _answer_in(output: str, *, labelled: bool) -> str:
+    """The answer in an output; "" where there is none, or no label that is required."""
     text = output.strip()
     if not labelled:
         return text[len(_LABEL) :].strip() if text.casefold().startswith(_LABEL) else text
     # Models often write the label in bold.
     lines = [line.replace("*", "").strip() for line in text.splitlines()]
     answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
-    return answers[-1] if answers else None
+    return answers[-1] if answers else ""

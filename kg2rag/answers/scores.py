@@ -111,66 +111,50 @@ class AnswerReport:
 
         Compare two reports on the questions that both answered: see `on`.
         """
-        metrics = list(AnswerScore._fields)
-        values = self.per_question.loc[self.per_question["failure"].isna(), metrics].to_numpy(dtype=float)
-        if len(values):
-            mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=self.seed)
-        else:
-            mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
-        return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(values)})
+        return self.on(self.answered)
 
     @property
     def answered(self) -> list[str]:
         """The ids of the answered questions, in order."""
         return [id_ for id_ in self.per_question["query_id"] if id_ not in self.failed]
 
-    def on(self, ids: Collection[str]) -> AnswerReport:
-        """The report over some of the questions, such as those that another reader has answered as well."""
-        kept = set(ids)
-        if unknown := sorted(kept - set(self.per_question["query_id"])):
-            raise ValueError(f"The report has no question {unknown[0]!r} ({len(unknown)} of {len(kept)} unknown).")
-        part = self.per_question[self.per_question["query_id"].isin(kept)].reset_index(drop=True)
-        failed = {id_: failure for id_, failure in self.failed.items() if id_ in kept}
-        return AnswerReport(self.rules, part, failed, self.seed)
+    def on(self, ids: Collection[str]) -> pd.DataFrame:
+        """The scores over some questions, such as those that another reader has answered as well."""
+        metrics = list(AnswerScore._fields)
+        values = self.per_question.set_index("query_id").loc[list(ids), metrics].to_numpy(dtype=float)
+        if len(values):
+            mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=self.seed)
+        else:
+            mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
+        return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(values)})
 
     def __repr__(self) -> str:
-        return f"{self._headline}\n{self.scores.round(4).to_string(index=False)}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self._headline}</p>{self.scores.round(4).to_html(index=False)}"
-
-    @property
-    def _headline(self) -> str:
-        return f"{len(self.answered)} answered, {len(self.failed)} failed (left out), by the rules of {self.rules}"
+        headline = f"{len(self.answered)} answered, {len(self.failed)} failed (left out), by the rules of {self.rules}"
+        return f"{headline}\n{self.scores.round(4).to_string(index=False)}"
 
 
 def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad", seed: int = 0) -> AnswerReport:
     """Score a reader's answers to the questions of a data set; `seed` is of the bootstrap.
 
-    Raises
-    ------
-    ValueError : a question without gold answers, or without an outcome; an answer to no question.
+    ValueError: a question without gold answers; a set of answers that is not to the questions of this set.
     """
     check_rules(rules)
-    ids = [question.id for question in data.questions]
-    known = set(ids)
-    problems = {
-        "have no gold answer": [question.id for question in data.questions if not question.answers],
-        "have neither an answer nor a failure": [id_ for id_ in ids if id_ not in answers.outcomes],
-    }
-    for problem, found in problems.items():
-        if found:
-            raise ValueError(f"{data.name}: {len(found)} of {len(ids)} questions {problem} (first: {found[0]!r}).")
-    if strangers := [id_ for id_ in answers.outcomes if id_ not in known]:
-        raise ValueError(
-            f"{data.name}: {len(strangers)} answers belong to no question (first: {strangers[0]!r}). "
-            "Are answers and data set from the same split?"
-        )
-    texts, failed = answers.texts, answers.failed
-    rows = []
+    check_answers(data)
+    ids, known = {question.id for question in data.questions}, set(answers.outcomes)
+    if odd := sorted(ids ^ known):
+        what = "has neither an answer nor a failure" if odd[0] in ids else "is no question of the set"
+        raise ValueError(f"{data.name}: {odd[0]!r} {what}, and so are {len(odd) - 1} more. Score answers to this set.")
+    texts, failed, rows = answers.texts, answers.failed, []
     for question in data.questions:
         text, failure = texts.get(question.id), failed.get(question.id)
         values = [np.nan] * 4 if text is None else score_answer(text, question.answers, rules)
         rows.append((question.id, question.type, question.hops, text, failure and str(failure), *values))
     columns = ["query_id", "type", "hops", "answer", "failure", *AnswerScore._fields]
     return AnswerReport(rules, pd.DataFrame(rows, columns=columns), failed, seed)
+
+
+def check_answers(data: QADataset) -> None:
+    """ValueError where a question has no gold answer."""
+    if without := [question.id for question in data.questions if not question.answers]:
+        share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
+        raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -52,12 +53,18 @@ def ask(
     system: str | None = opt(None, "Whose hits; the recommended one's otherwise.", autocompletion=known_systems),
     graph: str = opt("mentions", GRAPHS),
     k: int = opt(5, "Hits shown.", "--k", min=1),
+    as_json: bool = opt(False, "Print the context of these hits as JSON, what the graph says included.", "--json"),
 ) -> None:
     """Ask a folder of documents, or a set, a question: the passages with their file, headings and path."""
+    from kg2rag.answers.context import context as context_of
     from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.retrievers.systems import recommended
     from kg2rag.text.cells import visible
 
     kb = KnowledgeBase.build(data.load().corpus, graph, embedder=encoding.encoder())
+    if as_json:
+        typer.echo(json.dumps(context_of(recommended(kb, system), question, k=k).to_json(), ensure_ascii=False))
+        return
     for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
         place = [hit.metadata.get("file", hit.passage_id), *hit.metadata.get("headings", ())]
         tell(visible(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"))
@@ -146,12 +153,19 @@ class ContextOptions:
 
 
 @spread()
-def context(data: DataOptions, on: OneSystem, size: ContextOptions, question: str = QUESTION) -> None:
+def context(
+    data: DataOptions,
+    on: OneSystem,
+    size: ContextOptions,
+    question: str = QUESTION,
+    hops: int = opt(1, "From 2 on, the graph block has the chains that lead so far.", min=1, max=3),
+    as_json: bool = opt(False, "Print all of it as data: text, citations, what the graph says.", "--json"),
+) -> None:
     """Print the context of a question: the graph block and the passages, within a budget of tokens.
 
     What was left out, and why, goes to stderr, so that the output is the context and nothing else.
     """
-    from kg2rag.answers.context import assemble
+    from kg2rag.answers.context import context as context_of
     from kg2rag.report.question_explanation import find_question
 
     questions = data.load()
@@ -160,10 +174,9 @@ def context(data: DataOptions, on: OneSystem, size: ContextOptions, question: st
     if len(systems) != 1:
         raise ValueError(f"A context is of one system, not of {', '.join(systems)}. Name one with --system.")
     (system,) = systems.values()
-    ranking = system.retrieve(query, size.k)
-    (made,) = assemble(kb, [query], [ranking], **size.budget)
-    typer.echo(made.text)
-    typer.echo(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} of {len(ranking)} passages", err=True)
+    made = context_of(system, query, k=size.k, hops=hops, kb=kb, **size.budget)
+    typer.echo(json.dumps(made.to_json(), ensure_ascii=False) if as_json else made.text)
+    typer.echo(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} passages", err=True)
     for dropped in made.dropped:
         typer.echo(f"left out ({dropped.why}): {dropped.what}", err=True)
 

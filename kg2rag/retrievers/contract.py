@@ -7,14 +7,18 @@ tests the promises made here.
 
 from __future__ import annotations
 
+import inspect
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from html import escape
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from kg2rag.types import Query, Ranking, Step, Trace, called, check, require_k
+from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
+
+Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 MAX_CHARACTERS = 10_000
 """Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
@@ -36,6 +40,47 @@ class Tuned(NamedTuple):
     kind: Literal["fitted", "chosen", "known"]
     sets: tuple[str, ...] = ()
     training: tuple[str, ...] = ()
+
+
+class Words(NamedTuple):
+    """What a design calls the parameters of its strategy: its word, ours, and a note; a strategy's file has `WORDS`."""
+
+    design: str
+    rows: tuple[tuple[str, str, str], ...]
+
+    def refusal(self, name: str, known: Collection[str]) -> str:
+        """What to say of a name that is the design's for another parameter; "" for any other name."""
+        for theirs, ours, note in self.rows:
+            if name not in known and _snake(name) in map(_snake, theirs.split(", ")):
+                return f"{name!r} is a word of the {self.design} design. Here: {ours}{note and f' ({note})'}."
+        return ""
+
+
+def speaks(words: Words) -> Callable[[Builder], Builder]:
+    """A class or function that refuses a design's word for one of its parameters, and names its own."""
+
+    def of(builder: Builder) -> Builder:
+        known = inspect.signature(builder).parameters
+        made: Any = getattr(builder, "__init__") if isinstance(builder, type) else builder  # noqa: B009
+
+        @wraps(made)
+        def call(*context: Any, **given: Any) -> Any:
+            for said in filter(None, (words.refusal(name, known) for name in given)):
+                raise ParameterError(said)
+            return made(*context, **given)
+
+        target: Any = builder if isinstance(builder, type) else call
+        if isinstance(builder, type):
+            target.__init__ = call
+        target.refusal = words.refusal
+        return cast(Builder, target)
+
+    return of
+
+
+def _snake(word: str) -> str:
+    """The last part of a parameter's name: "graphExpansion.maxHops" -> "max_hops"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.rpartition(".")[2]).lower()
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,9 +1,15 @@
 """Query -> dense hits joined with the hits of queries that the graph writes: "{seed} {neighbour}".
 
 The graph-guided expansion design: it does not return what the graph holds but searches for what the graph relates.
-Ours: proximity is strength / (10 · hop), and at most `max_queries` are searched, which the seeds take in turn, so that
-a hub leaves the others their share. After the expansion idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025,
-Sec. 2.2; it differs in searching instead of walking to passages.
+After the expansion idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it differs in searching
+instead of walking to passages. Ours:
+
+- Proximity is strength / (10 · hop), and at most `max_queries` are searched, which the seeds take in turn, so that a
+  hub leaves the others their share.
+- `dense_depth`. Of two ranks that are joined, a hit of both is first, so that in a long dense list any hit of an
+  expansion came before the question's own best: the design's lists are short.
+- Which entities are seeds: a name of a fair share of the passages has neighbours of every kind, and a rare word is no
+  name. `graph_weight` is just below 1, so that of equal ranks the question's own hit is first.
 """
 
 from __future__ import annotations
@@ -19,13 +25,36 @@ from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
-from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, step
+from kg2rag.types import Count, Natural, Notes, ParameterError, Query, Ranking, Share, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots
+TUNING = (
+    Tuned(
+        "expansion_queries",
+        "dense_depth, graph_weight, hub_share and no_seeds, out of about 100",
+        "known",
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
+        training=("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa"),
+    ),
+)
+WORDS = Words(
+    "guided expansion",
+    (
+        ("depth, maxHops, max_hops", "hops", "its depth is steps in the graph; dense hits are dense_depth"),
+        ("min_weight", "min_weight", "of strength, 0 to 10"),
+        ("limit", "hits", "of each expansion"),
+        ("top_k, vector_top_k", "dense_depth", ""),
+        ("{seed_name} {neighbor_name}", "template", "{seed} {neighbour}, and {relation}"),
+        ("graph_expansion", "ExpansionNotes.found_by", "of a result"),
+        ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
+    ),
+)
+FEWEST = 5
+"""Passages that may name a seed of a small corpus."""
 
 
 class Expansion(NamedTuple):
@@ -44,13 +73,14 @@ class ExpansionNotes(Notes):
     found_by: Mapping[str, str] = field(default_factory=dict)
 
 
+@speaks(WORDS)
 @dataclass(frozen=True)
 class ExpansionQueries(LinksEntities, Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
     A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
     `expansion` in the list of the ranking's notes and its `expansion rank` there, both from 1. A query that names no
-    entity gets the dense ranking, with a note; entities without neighbours are searched by their names alone.
+    seed gets the dense ranking, with a note; seeds without neighbours are searched by their names alone.
 
     Parameters
     ----------
@@ -60,8 +90,10 @@ class ExpansionQueries(LinksEntities, Retriever):
     max_queries : expansions searched, nearest first, those of every seed in turn.
     template : how one is written from {seed}, {neighbour} and {relation}, the names of the path's relations as the
         graph has them, whichever way they are walked.
-    dense_weight, graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank).
-    depth : hits read of the dense ranking.
+    graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank). The dense ranking weighs 1.
+    dense_depth : hits joined of the dense ranking.
+    hub_share : entities that more of the passages name, and more than five, are no seeds.
+    no_seeds : types of entities that are no seeds; the default graph's rare words are of the type "term".
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
 
@@ -71,13 +103,15 @@ class ExpansionQueries(LinksEntities, Retriever):
     hits: Count = 3
     max_queries: Natural = 20
     template: str = "{seed} {neighbour}"
-    dense_weight: Weight = 1.0
-    graph_weight: Weight = 1.0
+    graph_weight: Weight = 0.99
     constant: Weight = RRF_CONSTANT
-    depth: Count = 100
+    dense_depth: Count = 5
+    hub_share: Share = 0.0025
+    no_seeds: Sequence[str] = ("term",)
     linker: str | Linker = linking.DESIGN
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "no_seeds", tuple(self.no_seeds))
         super().__post_init__()
         try:
             sound = "\0" in self.template.format(seed="", neighbour="\0", relation="")
@@ -86,14 +120,12 @@ class ExpansionQueries(LinksEntities, Retriever):
         if not sound:
             allowed = "must hold {neighbour} and nothing else in braces but {seed} and {relation}"
             raise ParameterError(f"template {allowed}, not {self.template!r}.")
-        if not (self.dense_weight or self.graph_weight):
-            raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
         dense, links = Dense(self.kb), self.entity_linker.link_batch(queries)
-        plains = dense.retrieve_batch(queries, self.depth)
-        expansions = [self._expansions([link.entity for link in each]) for each in links]
+        plains = dense.retrieve_batch(queries, max(k, self.dense_depth))
+        expansions = [self._expansions(each) for each in links]
         searches = [
             Query("", each.text, query.candidates)
             for query, written in zip(queries, expansions, strict=True)
@@ -114,10 +146,13 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
-        return [self._expansions([link.entity for link in links]) for links in self.entity_linker.link_batch(queries)]
+        return [self._expansions(links) for links in self.entity_linker.link_batch(queries)]
 
-    def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
+    def _expansions(self, links: Sequence[Link]) -> list[Expansion]:
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
+        graph, most = self.kb.graph, max(FEWEST, self.hub_share * len(self.kb.corpus))
+        named = (link.entity for link in links if graph.types[link.entity] not in self.no_seeds)
+        seeds = [entity for entity in named if len(graph.passages_of(entity)[0]) <= most]
         waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
         taken: dict[object, Expansion] = {}
         while waiting and len(taken) < self.max_queries:
@@ -127,7 +162,7 @@ class ExpansionQueries(LinksEntities, Retriever):
                     waiting.remove(one)
                 elif len(taken) < self.max_queries:
                     taken[pair] = expansion
-        alone = (Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds)
+        alone = (Expansion(graph.names[seed], 1.0, ()) for seed in seeds)
         return [*sorted(taken.values(), key=lambda expansion: -expansion.proximity), *alone]
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
@@ -144,52 +179,52 @@ class ExpansionQueries(LinksEntities, Retriever):
     def _joined(
         self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
     ) -> Ranking:
-        """The dense ranking fused with what the expansions found, if any were written."""
+        """The dense ranking fused with what the expansions found, by expansion and rank, if any were written."""
+        why = "no entity of the graph that may be a seed" if links else "no entity of the graph"
+        warning = "" if written else f"{why} was recognised: dense ranking"
+        said = ExpansionNotes(warning=warning, entities=linked_entities(self.kb, links))
+        if not written:
+            said = replace(said, formula=plain.notes.formula, source=plain.notes.source, inputs=plain.notes.inputs)
+            return replace(plain.top(k), notes=said)
         first: dict[int, tuple[int, int]] = {}  # corpus row -> the first expansion that found it, its rank there
         for number, ranking in enumerate(found, start=1):
             for place, row in enumerate(ranking.rows.tolist(), start=1):
                 first.setdefault(row, (number, place))
-        by = {row: written[number - 1] for row, (number, _) in first.items()}
-        rankings, parts = [plain], dict[str, FloatArray]()
-        if written:  # by expansion, then by rank within it
-            places = np.arange(1, len(by) + 1, dtype=np.float64)
-            graph = Ranking.of(
-                plain.query_id,
-                np.array(list(by), dtype=np.int64),
-                1.0 / places,
-                plain.ids,
-                stages=("graph",),
-                score_parts={"place": places},
-                paths=TriplePaths(self.kb.graph, {row: one.path for row, one in by.items()}),
-                notes=Notes("1 / place", "graph"),
-            )
-            rankings.append(graph)
-        weights = (self.dense_weight, self.graph_weight) if written else (1.0,)
-        fused = fuse_rankings(rankings, weights, k, constant=self.constant)
-        if written:
-            where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
-            parts = {"expansion": where[:, 0], "expansion rank": where[:, 1]}
-        notes = ExpansionNotes(
-            fused.notes.formula,
-            fused.notes.source,
-            warning="" if written else "no entity of the graph was recognised: dense ranking",
-            entities=linked_entities(self.kb, links),
+        by, places = {row: written[number - 1] for row, (number, _) in first.items()}, np.arange(1.0, len(first) + 1)
+        graph = Ranking.of(
+            plain.query_id,
+            np.array(list(by), dtype=np.int64),
+            1.0 / places,
+            plain.ids,
+            stages=("graph",),
+            score_parts={"place": places},
+            paths=TriplePaths(self.kb.graph, {row: one.path for row, one in by.items()}),
+            notes=Notes("1 / place", "graph"),
+        )
+        lists = [plain.top(self.dense_depth), graph]
+        fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
+        where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
+        notes = replace(
+            said,
+            formula=fused.notes.formula,
+            source=fused.notes.source,
             inputs=fused.notes.inputs,
             expansions=tuple(each.text for each in written),
             found_by={plain.ids[row]: one.text for row, one in by.items()},
         )
-        return replace(fused, score_parts={**fused.score_parts, **parts}, notes=notes)
+        parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
+        return replace(fused, score_parts=parts, notes=notes)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Whether the query named an entity, and whether an expansion query found the passage; dense hits pass."""
+        """Whether the query named a seed, and whether an expansion query found the passage; dense hits pass."""
         every = np.arange(len(self.kb.corpus))
-        unread = f"not among the first {self.depth} dense hits, and "
+        unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
         traces = []
         for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
             linked = every if written else ranking.rows
             steps = (
-                step("linked", "entity not linked", f"{unread}no entity was recognised", linked),
+                step("linked", "entity not linked", f"{unread}no seed was recognised", linked),
                 step("expanded", "not expanded", unfound, ranking.rows),
             )
             traces.append(Trace(ranking.top(k), steps))

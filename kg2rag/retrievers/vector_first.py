@@ -31,6 +31,7 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
+from kg2rag.retrievers.linking.llm import LLMLinker
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
 from kg2rag.types.parameters import Count, ParameterError, Weight
@@ -233,18 +234,15 @@ class OfTypes:
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query, in the linker's order; ParameterError where the graph's entities lack a type."""
-        graph = self.kb.graph
-        known = {entity_key(kind): kind for kind in graph.entity_types}
-        for kind in self.types or () if graph.n_entities else ():
-            if entity_key(kind) not in known:
-                has = (
-                    f"It has: {', '.join(known.values())}."
-                    if known
-                    else "Its entities have no types: leave `types` out."
-                )
-                raise ParameterError(f"types: the graph lacks the entity type {kind!r}. {has}")
-        wanted = None if self.types is None else set(map(entity_key, self.types))
-        return [
-            [link for link in links if wanted is None or entity_key(graph.types[link.entity]) in wanted][: self.limit]
-            for links in self.linker.link_batch(queries)
-        ]
+        graph, linker = self.kb.graph, self.linker
+        if self.types is None or not graph.n_entities:
+            return [links[: self.limit] for links in linker.link_batch(queries)]
+        keys = set(map(entity_key, self.types))
+        wanted = tuple(kind for kind in graph.entity_types if entity_key(kind) in keys)
+        if lacking := [kind for kind in self.types if entity_key(kind) not in set(map(entity_key, wanted))]:
+            has = f"it has {', '.join(graph.entity_types) or 'none: leave `types` out'}"
+            raise ParameterError(f"types: the graph lacks the entity type {lacking[0]!r}; {has}.")
+        if isinstance(linker, LLMLinker):
+            linker = replace(linker, types=wanted)
+        found = linker.link_batch(queries)
+        return [[link for link in links if graph.types[link.entity] in wanted][: self.limit] for links in found]

@@ -238,7 +238,8 @@ class Registry(Generic[Thing]):
         written = {name or next(iter(known)): value for name, value in spec.parameters.items()}
         for name in (*written, *settings):
             if name not in known:
-                raise ParameterError(f"{called}: " + unknown("parameter", name, known))
+                said = builder.refusal(name, known) if hasattr(builder, "refusal") else ""
+                raise ParameterError(f"{called}: " + (said or unknown("parameter", name, known)))
         if twice := [name for name in settings if name in written]:
             raise ParameterError(f"{called}: {twice[0]} is given twice.")
         given = {**{name: _read(value, hints.get(name)) for name, value in written.items()}, **settings}

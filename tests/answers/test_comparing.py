@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,8 @@ def test_each_system_s_contexts_are_answered_and_scored(data, kb, server, tmp_pa
     ]
     contexts = pd.read_parquet(tmp_path / "out" / "contexts.parquet")
     assert contexts["context"].tolist() == [c.text for name in systems for c in found.contexts[name]]
+    assert [json.loads(one)["citations"][0]["passage_id"] for one in contexts["json"]] == ["kiln", "ida", "t", "ida"]
+    assert json.loads(contexts["json"][0])["graph_context"] == {"entities": [], "relationships": [], "chains": []}
     assert pd.read_csv(tmp_path / "out" / "answers.csv", index_col="system")["em"].tolist() == [1.0, 0.5]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kg2rag
+from kg2rag import Recorded, systems
 from kg2rag.answers.context import Citation, ContextFormatter, FormattedContext
-from kg2rag.answers.graph_block import Dropped, inverse
+from kg2rag.answers.graph_block import Dropped
+from kg2rag.answers.graph_context import Relationship, inverse, reached
 from kg2rag.compute import EncoderTokens, Store, TokenCounter
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase
@@ -115,10 +118,7 @@ def test_an_unknown_entity_is_refused_by_name(auth: KnowledgeBase) -> None:
 def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(auth: KnowledgeBase) -> None:
     block = ContextFormatter(auth, max_related=1).graph(["Auth Service"])
     assert "Related: OAuth Provider (depends_on, weight: 8)\n" in block.text
-    assert block.dropped == (
-        Dropped("3 weaker relations of Auth Service", "limit"),
-        Dropped("1 weaker relationships", "limit"),
-    )
+    assert block.dropped == (Dropped("3 weaker relations of Auth Service", "limit"),)
 
 
 def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: KnowledgeBase) -> None:
@@ -126,6 +126,91 @@ def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: Knowledge
     block = formatter.graph(["Auth Service", "OAuth Provider"])
     assert block.text == AUTH_BLOCK.replace(", Session Store (uses)", "")
     assert block.dropped == (Dropped("Related: Session Store (uses)", "budget"),)
+
+
+BLAST = """\
+### Related Entities
+- Auth Service (concept): Core authentication service handling JWT issuance and validation...
+
+### Chains
+- OAuth Provider -> Auth Service (depended_on_by) -> Login Flow (part_of) -> User Model (implements)
+- OAuth Provider -> Auth Service (depended_on_by) -> Session Store (uses)
+
+### Relevant Relationships
+- Auth Service -> OAuth Provider: "depends_on" -- Auth service delegates to OAuth provider for third-party login flows \
+(strength: 8)
+- Login Flow -> User Model: "implements" -- The flow fills it (strength: 5)"""
+
+
+def test_what_a_change_reaches_can_be_traced_along_the_chains_of_the_block(auth: KnowledgeBase) -> None:
+    """The design's question: what happens if we change the OAuth provider?"""
+    two = ContextFormatter(auth, hops=2).graph(["OAuth Provider"]).text
+    for end in ("Login Flow (part_of)", "User Model (implements)", "Session Store (uses)"):
+        assert f"\n- OAuth Provider -> Auth Service (depended_on_by) -> {end}" in two
+    triples = (
+        Triple("Auth Service", "depends_on", "OAuth Provider", "p0", strength=8),
+        Triple("Auth Service", "part_of", "Login Flow", ""),
+        Triple("Auth Service", "uses", "Session Store", ""),
+        Triple("Login Flow", "implements", "User Model", "", description="The flow fills it."),
+    )
+    entities = (Entity("Auth Service", "concept", auth.graph.descriptions[auth.graph.entity("Auth Service")]),)
+    kb = knowledge_base(passages(*(one.text for one in auth.corpus)), Extraction(triples, (), entities), {}, NOWHERE)
+    block = ContextFormatter(kb, hops=3).graph(["OAuth Provider"])
+    assert block.text.endswith(BLAST)
+    chain, _ = block.graph_context.chains
+    assert chain.entities == ("OAuth Provider", "Auth Service", "Login Flow", "User Model")
+    assert (chain.relations, chain.strength) == (("depended_on_by", "part_of", "implements"), 5)
+
+
+def test_a_graph_block_is_there_as_data_with_types_descriptions_strengths_and_directions(auth: KnowledgeBase) -> None:
+    data = ContextFormatter(auth, hops=2).graph(["OAuth Provider"]).graph_context
+    assert {one.name: (one.type, one.hops) for one in data.entities} == {
+        "OAuth Provider": ("tool", 0),
+        "Auth Service": ("concept", 1),
+        "Google OAuth": ("", 1),
+        "GitHub OAuth": ("", 1),
+        "User Model": ("", 2),
+        "Login Flow": ("", 2),
+        "Session Store": ("", 2),
+    }
+    assert data.relationships[0] == Relationship(
+        *("Auth Service", "OAuth Provider", "depends_on"),
+        "Auth service delegates to OAuth provider for third-party login flows.",
+        *(8.0, "in"),
+    )
+    assert {one.target: one.direction for one in data.relationships[1:]} == dict.fromkeys(
+        ("Google OAuth", "GitHub OAuth", "User Model", "Login Flow", "Session Store"), "out"
+    )
+
+
+A_B, B_C, C_D = (Triple(head, "r", tail, "") for head, tail in ("AB", "BC", "CD"))
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "entity"),
+    [((), "A", ""), ((A_B,), "A", "B"), ((A_B,), "B", "A"), ((A_B, B_C), "A", "C"), ((C_D, B_C, A_B), "D", "A")],
+)
+def test_a_path_reaches_the_end_that_is_farthest_from_the_query(path: tuple[Triple, ...], named: str, entity: str):
+    assert reached(path, named) == entity
+
+
+def test_one_call_gives_the_context_of_a_question_as_text_and_as_json(bundled: KnowledgeBase) -> None:
+    system = systems.build("graph_augmented", bundled)
+    made = kg2rag.context(system, "What does FastAPI take from Starlette?", tokens=300, hops=2)
+    assert made.tokens <= 300
+    written = json.loads(json.dumps(made.to_json()))
+    assert written["text"] == made.text
+    assert written["graph_context"]["entities"][0].keys() == {"name", "type", "description", "hops"}
+    assert {"source", "target", "type", "description", "strength", "direction"} == written["graph_context"][
+        "relationships"
+    ][0].keys()
+    by_graph = [one for one in written["citations"] if one["path"]]
+    assert by_graph
+    assert all(one["entity"] in bundled.graph.names and one["hops"] == len(one["path"]) for one in by_graph)
+    alone = Recorded(bundled.corpus, {"q": [(bundled.corpus.ids[0], 1.0)]})
+    with pytest.raises(ValueError, match="0 knowledge bases"):
+        kg2rag.context(alone, "Who?")
+    assert kg2rag.context(alone, "Who?", kb=bundled).citations
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +225,11 @@ def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> N
     _, *sections = block.text.split("\n\n")
     assert [section.splitlines()[0].split(" (")[0] for section in sections] == [
         *(f"### {bundled.graph.names[hub]}" for hub in hubs),
+        "### Related Entities",
         "### Relevant Relationships",
     ]
     assert all("Related: " in section for section in sections[:5])
-    assert sections[5].splitlines()[1].endswith("(strength: 10)")
+    assert sections[-1].splitlines()[1].endswith("(strength: 10)")
 
 
 def test_a_heading_does_not_stand_alone_when_all_below_it_is_dropped(auth: KnowledgeBase) -> None:
@@ -155,9 +241,8 @@ def test_a_heading_does_not_stand_alone_when_all_below_it_is_dropped(auth: Knowl
 
 def test_a_budget_too_small_for_the_header_gives_an_empty_block_and_says_so(auth: KnowledgeBase) -> None:
     block = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
-    assert block == FormattedContext(
-        "", 0, dropped=(Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
-    )
+    assert (block.text, block.tokens) == ("", 0)
+    assert block.dropped == (Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
 
 
 SERVER = (
@@ -210,7 +295,7 @@ def test_passages_have_keys_scores_sources_and_paths(servers: KnowledgeBase, ran
     assert context.dropped == (Dropped("c", "repeats [2]"),)
     assert context.citations == (
         Citation("[1]", "a", "Racks", 0.8651, "vector"),
-        Citation("[2]", "b", "", 0.6, "graph", (HOSTS,)),
+        Citation("[2]", "b", "", 0.6, "graph", (HOSTS,), "Service", 1),
         Citation("[3]", "d", "", 0.1, "vector"),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -34,8 +35,20 @@ def test_a_context_has_the_block_and_the_passages_within_its_tokens(store: Path)
     assert tokens <= 600
     assert f"{tokens} of 600 tokens" in done.stderr
     assert "left out (budget): " in done.stderr
+    data = json.loads(run(store, *asked, "--tokens", "600", "--graph-tokens", "300", "--hops", "2", "--json").stdout)
+    assert data["graph_context"]["chains"]
+    assert data["text"].startswith("## Knowledge Graph Context")
     alone = run(store, *asked, "--tokens", "600", "--graph-tokens", "0")
     assert alone.stdout.startswith("[1] [Score: ")
+
+
+def test_ask_gives_the_hits_and_what_the_graph_says_as_json(store: Path) -> None:
+    done = run(
+        store, "ask", "bundled", "What does FastAPI take from Starlette?", "--system", "bm25", "--k", "2", "--json"
+    )
+    data = json.loads(done.stdout)
+    assert len(data["citations"]) == 2
+    assert {"FastAPI", "Starlette"} <= {one["name"] for one in data["graph_context"]["entities"] if not one["hops"]}
 
 
 def test_a_context_is_of_one_system(store: Path) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from by_hand import knowledge_base, passages
 
+from kg2rag.compute import Store
+from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.types import Query, Triple
+from kg2rag.retrievers.systems import build
+from kg2rag.types import ParameterError, Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (
@@ -94,16 +99,38 @@ def test_a_template_that_cannot_be_written_is_refused(kb_of: Build, wrong: str) 
         ExpansionQueries(kb_of(*PAGES), template=wrong)
 
 
-def test_weights_and_constant_are_those_of_the_fusion(kb_of: Build) -> None:
+def test_the_first_dense_hits_are_joined_by_rank_with_those_of_the_expansions(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
     plain = Dense(kb).retrieve(QUESTION, k=6).passage_ids
-    ranking = ExpansionQueries(kb, hits=1, dense_weight=0.5, graph_weight=2.0, constant=10).retrieve(QUESTION, k=6)
+    found = ExpansionQueries(kb, hits=1, graph_weight=2.0, constant=10, dense_depth=2).retrieve(QUESTION, k=6)
     graph = {"p0": 2 / 11, "p4": 2 / 12}
-    assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
-        {id_: 0.5 / (11 + at) + graph.get(id_, 0) for at, id_ in enumerate(plain)}
+    dense = {id_: 1 / (11 + at) for at, id_ in enumerate(plain[:2])}
+    assert {hit.passage_id: hit.score for hit in found} == pytest.approx(
+        {id_: dense.get(id_, 0) + graph.get(id_, 0) for id_ in {*dense, *graph}}
     )
-    with pytest.raises(ValueError, match="must not both be 0"):
-        ExpansionQueries(kb, dense_weight=0.0, graph_weight=0.0)
+
+
+def test_no_hit_deep_in_the_dense_ranking_passes_its_best_because_an_expansion_found_it(tmp_path: Path) -> None:
+    falling = tuple(0.4 - 0.05 * row for row in range(8))
+    cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": falling[::-1]}
+    facts = Extraction((Triple("Ann", "met", "Bob", "p7"),))
+    kb = knowledge_base(passages(*"abcdefgh"), facts, cosines, Store(tmp_path))
+    assert ExpansionQueries(kb).retrieve("ask Ann", k=4).passage_ids == ["p0", "p7", "p1", "p6"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"hub_share": 1.0, "no_seeds": ("person", "term")}])
+def test_hubs_and_terms_are_no_seeds(kb_of: Build, tmp_path: Path, settings: dict[str, Any]) -> None:
+    facts = Extraction(
+        (Triple("Ann", "met", "Bob", ""), Triple("basal cell", "is in", "skin", "")),
+        tuple(Mention("Ann", f"p{row}") for row in range(6)),
+        (Entity("Ann", "person"), Entity("basal cell", "term")),
+    )
+    kb = knowledge_base(passages(*"abcdef"), facts, {}, Store(tmp_path))
+    asked = [Query("hub", "Who met Ann?"), Query("term", "What of a basal cell?")]
+    assert ExpansionQueries(kb, **settings).expand(asked) == [[], []]
+    seeds = ExpansionQueries(kb, hub_share=1.0, no_seeds=()).expand(asked)
+    assert [[one.text for one in each] for each in seeds] == [["Ann Bob", "Ann"], ["basal cell skin", "basal cell"]]
+    assert "may be a seed" in ExpansionQueries(kb, **settings).retrieve(asked[0].text).notes.warning
 
 
 def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_its_parts(kb_of: Build) -> None:
@@ -139,8 +166,20 @@ def test_without_graph_or_seed_it_is_the_vanilla_ranking_and_says_so(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hops": 0}, {"hops": 4}, {"min_weight": -1.0}, {"hits": 0}, {"max_queries": -1}, {"depth": 0}]
+    "wrong", [{"hops": 0}, {"hops": 4}, {"min_weight": -1.0}, {"hits": 0}, {"max_queries": -1}, {"dense_depth": 0}]
 )
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} .*not {next(iter(wrong.values()))}"):
         ExpansionQueries(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [("depth", "hops.*dense_depth"), ("max_hops", "hops"), ("limit", "hits"), ("vectorTopK", "dense_depth")],
+)
+def test_a_word_of_the_design_is_refused_and_ours_is_named(kb_of: Build, word: str, ours: str) -> None:
+    kb = kb_of(*PAGES)
+    with pytest.raises(ParameterError, match=f"{word!r} is a word of the .*{ours}"):
+        ExpansionQueries(kb, **{word: 2})
+    with pytest.raises(ParameterError, match=f"{word!r} is a word of the .*{ours}"):
+        build(f"expansion_queries({word}=2)", kb)

@@ -38,6 +38,7 @@ class LLMLinker:
     ----------
     model : the model; answers it has given before come from its store.
     limit : at most so many entities a query.
+    types : those that the model is told of, spelt as in the graph; None for all of the graph's.
     confidence : of every link, in (0, 1]; not requested of the model, since small models estimate it badly.
     """
 
@@ -45,6 +46,7 @@ class LLMLinker:
     model: ChatModel
     limit: Count = 5
     confidence: Threshold = 0.8
+    types: tuple[str, ...] | None = None
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query; one `UnknownNameWarning` reports the names that the graph lacks.
@@ -53,7 +55,7 @@ class LLMLinker:
         requested form.
         """
         sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
-        types = self.kb.graph.entity_types
+        types = self.kb.graph.entity_types if self.types is None else self.types
         places = {
             "types": f"The graph knows entities of these types and no others: {', '.join(types)}." if types else "",
             "fields": f"{_NAME}, and {_TYPE}" if types else _NAME,

@@ -16,6 +16,7 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
 from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
+from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (
@@ -125,3 +126,12 @@ def test_at_the_end_of_a_chain_it_is_asked_only_about_what_is_left(linker_of: Ma
 def test_impossible_settings_are_refused_when_it_is_made(linker_of: Maker, wrong: dict[str, Any]) -> None:
     with serving() as server, pytest.raises(ValueError, match=r"limit|confidence"):
         linker_of(server, **wrong)
+
+
+def test_a_schema_of_types_is_all_that_the_model_is_told_of(linker_of: Maker) -> None:
+    with serving(naming(("Tim Burton", "Person"))) as server:
+        linker = linker_of(server)
+        system = VectorFirst(linker.kb, types=("person",), linker=ChainLinker((NGramLinker(linker.kb), linker)))
+        assert [one.name for one in system.retrieve("who made it").notes.linked] == ["Tim Burton"]
+    (sent,) = server.bodies
+    assert "entities of these types and no others: Person." in sent["messages"][0]["content"]
