@@ -121,7 +121,7 @@ def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
 
 
 def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:
-    with pytest.raises(ParameterError, match="lacks the entity type 'Cloud'; it has .*Machine"):
+    with pytest.raises(ParameterError, match=r"lacks the entity type 'Cloud'; it has .*Machine"):
         VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED)
 
 
