@@ -15,6 +15,7 @@ from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
+from .datasets import questions_from as questions_from
 from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons

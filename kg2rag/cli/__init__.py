@@ -13,7 +13,7 @@ import sys
 import typer
 
 from kg2rag.cli.compare import compare, compare_graphs
-from kg2rag.cli.data import datasets_app, store_app
+from kg2rag.cli.data import datasets_app, questions, store_app
 from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
 from kg2rag.cli.sweep import reproduce, sweep, verify
@@ -41,7 +41,7 @@ def options(
     """Options of `kg2rag` itself."""
 
 
-for command in (answer, ask, build, compare, compare_graphs, context, diagnose, explain, reproduce, sweep):
+for command in (answer, ask, build, compare, compare_graphs, context, diagnose, explain, questions, reproduce, sweep):
     app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, spread, table
-from kg2rag.cli.options import DrawOptions
+from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
+
+SOME_FAILED = 3
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
@@ -53,6 +56,54 @@ def lint(data: DrawOptions) -> None:
 
     rows = [(one.severity, one.check, str(one.count), "\n".join(one.examples)) for one in run(data.load())]
     show(table(("severity", "check", "count", "examples"), rows) if rows else "Nothing found.")
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What questions are made of, and where they go."""
+
+    out: Path = opt(Path("questions.jsonl"), "Where they go; the page to review them lies beside it.")
+    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan")
+    known_item: bool = opt(False, "Without a model: headings and sentences as queries.", "--known-item")
+    limit: int = opt(50, "Chains of passages that are tried, or known items.", min=1)
+    hops: int = opt(2, "Passages of a chain.", min=2)
+    graph: str = opt("mentions", GRAPHS)
+    seed: int = opt(0, "Of the draw.")
+
+
+@spread()
+def questions(data: DataOptions, chat: ModelOptions, asked: QuestionOptions) -> None:
+    """Make a test set from a folder of documents: multi-hop questions by a language model, or known items.
+
+    A model writes a question for a chain of passages that share names, and answers it anew: it stays where all passages
+    answer it, and none alone. Answers are kept as they arrive and paid once. Review the page; compare by --questions.
+    """
+    from kg2rag.compute import SentenceEncoder, Store
+    from kg2rag.datasets import known_items, plan_questions, questions_from
+    from kg2rag.extraction.sources import SOURCES
+    from kg2rag.knowledge import KnowledgeBase
+
+    corpus = data.load().corpus
+    if asked.known_item:
+        if asked.plan:
+            typer.echo(f"{asked.limit} known items; no language model is used, nothing is paid.")
+            return
+        made = known_items(corpus, asked.limit, asked.seed)
+    else:
+        model = chat.open("A question of several passages (--known-item makes others)")
+        kb = KnowledgeBase(corpus, SOURCES.build(asked.graph), SentenceEncoder(), Store())  # nothing is encoded
+        how = {"limit": asked.limit, "hops": asked.hops, "seed": asked.seed}
+        if asked.plan:
+            typer.echo(plan_questions(kb, model, **how))
+            return
+        made = questions_from(kb, model, **how)
+    typer.echo(made)
+    page = made.label().save(made.save(asked.out).with_suffix(".html"))
+    tell(f"{asked.out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
+    if made.failures:
+        first = f"{len(made.failures)} calls failed, the first: {made.failures[0]}."
+        typer.echo(f"{first} The same command asks again.", err=True)
+        raise typer.Exit(SOME_FAILED)
 
 
 def _readable(value: object) -> str:

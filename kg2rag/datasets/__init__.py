@@ -4,6 +4,7 @@ from kg2rag.datasets.documents import Documents, from_folder, from_frame, from_t
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.getting import get, subsets
 from kg2rag.datasets.lint import Finding, info, lint
+from kg2rag.datasets.questions import known_items, plan_questions, questions_from
 from kg2rag.datasets.registry import DATASETS, describe, families, load, names, resolve
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 
@@ -23,9 +24,12 @@ __all__ = [
     "from_texts",
     "get",
     "info",
+    "known_items",
     "lint",
     "load",
     "names",
+    "plan_questions",
+    "questions_from",
     "resolve",
     "subsets",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +14,15 @@ from kg2rag.text.records import DataError, read_delimited, read_jsonl
 PROSE, CODE = "prose", "code"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LEFT_OUT = "script style nav header footer aside form noscript template svg math button img".split()
-_LEFT_OUT_BY_CLASS = ".headerlink, .sphinxsidebar, .toc, [role=navigation], [aria-hidden=true]"
+_LEFT_OUT_BY_CLASS = ".headerlink, .sphinxsidebar, .toc, [role=navigation], [aria-hidden=true], "
+_LEFT_OUT_BY_CLASS += ".admonition-title, .admonitionblock td.icon"  # "Note", which names nothing
 _BLOCKS = "p div section article main ul ol li dl dt dd table tr blockquote pre figure figcaption details hr br".split()
 _BLOCKS += list(_HEADINGS)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
 _TITLE = re.compile(r"(?m)^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$")
 _ENDS = re.compile(r"[.!?:;][\"”’)]?$")
+_DIRECTORY = re.compile(r"(?:\.\s?){4,}\s*\w+$")  # a line of a table of contents
+_EDGE = 3  # pages that begin or end with a line from which it is a running head
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 
 
@@ -72,23 +75,33 @@ def docx(file: Path) -> Contents:
 
 
 def pdf(file: Path) -> Contents:
-    """The text of a PDF: lines joined to paragraphs, repeated first and last lines of pages left out.
-
-    Headings are the lines that its outline names. Its own title is not read: in most files it is another's.
-    """
+    """The text of a PDF. Its own title is not read: in most files it is another's."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(file) as document:
-        outline = {_key(one.get_title()): one.level + 1 for one in document.get_toc()}
-        pages = [_page_lines(page) for page in document]
-    edges = Counter(_key(line) for lines in pages for line in {*lines[:1], *lines[-1:]})
-    often = {key for key, count in edges.items() if count > max(2, len(pages) // 3)}
+        toc = [(one.get_dest(), _key(one.get_title()), one.level + 1) for one in document.get_toc()]
+        outline = {(-1 if dest is None else dest.get_index(), key): level for dest, key, level in toc}
+        return "", pdf_blocks([_page_lines(page) for page in document], outline)
+
+
+def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str], int]) -> list[Block]:
+    """Lines joined to paragraphs, running heads and tables of contents left out.
+
+    `outline` : (page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading.
+    """
+    edges = Counter(key for lines in pages for key in {*map(_key, lines[:1]), *map(_key, lines[-1:])})
+    often = {key for key, count in edges.items() if count >= _EDGE}
     blocks, open_ = list[Block](), ""
-    for lines in pages:
-        kept = [line for at, line in enumerate(lines) if not (at in (0, len(lines) - 1) and _key(line) in often)]
-        width = sorted(map(len, kept))[len(kept) * 3 // 4] if kept else 0
-        for line in kept:
-            level = outline.get(_key(line), 0)
+    for number, lines in enumerate(pages):
+        levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(_key, lines)]
+        ends = (0, len(lines) - 1)
+        kept = [
+            (line, level)
+            for at, (line, level) in enumerate(zip(lines, levels, strict=True))
+            if level or not ((at in ends and _key(line) in often) or _DIRECTORY.search(line))
+        ]
+        width = sorted(len(line) for line, _ in kept)[len(kept) * 3 // 4] if kept else 0
+        for line, level in kept:
             if open_ and (level or not line or _BULLET.match(line)):
                 blocks.append(Block(open_))
                 open_ = ""
@@ -99,7 +112,7 @@ def pdf(file: Path) -> Contents:
             if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph
                 blocks.append(Block(open_))
                 open_ = ""
-    return "", [*blocks, Block(open_)] if open_ else blocks
+    return [*blocks, Block(open_)] if open_ else blocks
 
 
 READERS: Mapping[str, Callable[[Path], Contents]] = {
@@ -149,14 +162,18 @@ def _blocks_of(tag: Any) -> Iterator[Block]:
 
 
 def _parsed(page: str | bytes) -> Any:
-    from bs4 import BeautifulSoup
+    import warnings
 
-    return BeautifulSoup(page, "lxml")
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    with warnings.catch_warnings():  # XHTML reads well as HTML
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        return BeautifulSoup(page, "lxml")
 
 
 def _page_lines(page: Any) -> list[str]:
     text = page.get_textpage().get_text_bounded()
-    return re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").split("\n")
+    return re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n").split("\n")
 
 
 def _key(line: str) -> str:

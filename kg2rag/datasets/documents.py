@@ -3,7 +3,7 @@
 Files are read by markdown-it-py, Beautiful Soup, mammoth (.docx) and pypdfium2 (.pdf); blocks longer than a passage are
 divided by semchunk. A passage is a stretch of one section; its text begins with the section's headings, and its
 metadata has the `file` and the `headings`; `doc_id` and `position` tell its neighbours. Names are looked for in prose
-alone: in what a passage says without code, addresses and headings that several documents have.
+alone: in what a passage says without code, addresses, headings that several documents have, and footers.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ from kg2rag.types import Corpus, Passage, QADataset, corpus_of
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = 1  # of how files become passages: raise it, and they are read again
+VERSION = 2  # of how files become passages: raise it, and they are read again
 TOKENS = 200
 """Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
 ENDINGS = (*READERS, *TABLES)
 ALIKE = 0.8
 """Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
+WIDE = 10
+"""Passages of a section from which its heading names something in the first of them alone: else it would be a hub."""
+COMMON = 4
+"""Documents from which a sentence that all of them have, numbers aside, names nothing: a footer, a notice."""
 _GENERIC = re.compile(r"(?i)(readme|index|main|home|default)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
 
@@ -194,9 +198,14 @@ def _read(file: Path, place: str, folder: str, split: _Splitter) -> _Read:
 
 
 def _titled(title: str, blocks: list[Block]) -> tuple[str, list[Block]]:
-    """The title, and the blocks without the heading that it is: the first block, or the only one of level 1."""
+    """The title, and the blocks without the heading that it is: the first block, or the only one of level 1.
+
+    A first heading below level 1 beside which others stand, as in a list of releases, is none.
+    """
+    first, levels = blocks[0].level, [block.level for block in blocks[1:] if block.level]
     tops = [at for at, block in enumerate(blocks) if block.level == 1]
-    at = 0 if blocks[0].level else tops[0] if len(tops) == 1 else None
+    alone = first and (first == 1 or all(level > first for level in levels))
+    at = 0 if alone else tops[0] if len(tops) == 1 else None
     if at is None:
         return title, blocks
     again = at + 1 < len(blocks) and blocks[at + 1].level and blocks[at + 1].text == blocks[at].text
@@ -287,19 +296,25 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
     if not rows:
         reasons = "; ".join(f"{count} × {reason}" for reason, count in Counter(report["reason"]).most_common(3))
         raise DataError(f"{name}: no text in {len(report)} files ({reasons or 'none'}). Read are {', '.join(ENDINGS)}.")
-    spread = Counter(
-        heading
-        for one in {(row["doc_id"], h) for row in rows for h in row["metadata"].get("headings", ())}
-        for heading in one[1:]
-    )
+    under = Counter((row["doc_id"], heading) for row in rows for heading in row["metadata"].get("headings", ()))
+    spread = Counter(heading for _, heading in under)
+    said = Counter(one for _, one in {(row["doc_id"], _numberless(text)) for row in rows for text in row["sentences"]})
+    begun = set[tuple[str, str]]()
     for row in rows:
-        own = [heading for heading in row["metadata"].get("headings", ()) if spread[heading] == 1]
-        row["sentences"] = [*own, *row["sentences"]] or [""]
+        headings = [(row["doc_id"], one) for one in row["metadata"].get("headings", ()) if spread[one] == 1]
+        own = [one for one in headings if under[one] < WIDE or one not in begun]
+        begun.update(headings)
+        prose = [text for text in row["sentences"] if said[_numberless(text)] < COMMON]
+        row["sentences"] = [*(heading for _, heading in own), *prose] or [""]
     passages = (Passage(**{key: row[key] for key in row if key != "sentences"}) for row in rows)
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
     notes = {reason: int(count) for reason, count in Counter(report["reason"]).items() if reason}
     source = {**source, "corpus": corpus.fingerprint, "notes": notes}
     return Documents(name, corpus, (), source=source, report=report)
+
+
+def _numberless(text: str) -> str:
+    return re.sub(r"[\d\W]+", " ", text).strip()
 
 
 def near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:

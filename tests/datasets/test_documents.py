@@ -11,6 +11,8 @@ import pytest
 import kg2rag
 from kg2rag.compute import Store
 from kg2rag.datasets import Documents, from_folder, from_frame, from_texts
+from kg2rag.datasets.document_files import pdf_blocks
+from kg2rag.datasets.documents import WIDE
 from kg2rag.extraction.mentions.finding import find_mentions
 
 GUIDE = """---
@@ -195,3 +197,25 @@ def test_what_cannot_be_meant_is_refused(wiki, tmp_path, store):
         from_texts(["a"], tokens=3)
     with pytest.raises(TypeError, match="with_questions"):
         kg2rag.compare({"bm25": kg2rag.BM25(kg2rag.KnowledgeBase.build(["a b", "c d"]))}, from_texts(["a b", "c d"]))
+
+
+def test_footers_long_sections_and_a_list_of_releases_make_no_hubs(tmp_path, store):
+    for name in "abcd":
+        page = f"<title>T{name}</title><p>Page {name} is about Anna.<p>Last updated {name * 2}9 UTC, Git Suite."
+        (tmp_path / f"{name}.html").write_text(page.replace(name * 2, str(ord(name))))
+    (tmp_path / "news.md").write_text("## 2.0 (May)\n\nNew.\n\n## 1.0 (March)\n\nOld.\n")
+    (tmp_path / "long.md").write_text("# Manual\n\n## Tensor Shop\n\n" + "It holds many words here. " * 500)
+    corpus = from_folder(tmp_path, store=store).corpus
+    assert not any("Suite" in one for row in range(len(corpus)) for one in corpus.sentences(row))
+    assert {p.title for p in corpus if p.doc_id == "news.md"} == {"news"}
+    rows = [row for row, id_ in enumerate(corpus.doc_ids) if id_ == "long.md"]
+    assert len(rows) >= WIDE
+    assert ["Tensor Shop" in corpus.sentences(row) for row in rows] == [True] + [False] * (len(rows) - 1)
+
+
+def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
+    pages = [["Contents", "Clay . . . . . . 1"], ["Chapter 1: Clay 1", "Clay", "Potters dig it."]]
+    pages += [[f"Chapter 1: Clay {n}", f"Page {n} says more."] for n in (2, 3, 4)]
+    blocks = pdf_blocks(pages, {(1, "clay"): 1})
+    assert [(one.text, one.level) for one in blocks if one.level] == [("Clay", 1)]
+    assert not any("Chapter" in one.text or ". . ." in one.text for one in blocks)

@@ -1,0 +1,288 @@
+"""Your own documents -> a test set: multi-hop questions that a model writes from paths of the graph, or known items.
+
+A path is a chain of passages, of which neighbours name the same entity, the bridge. The model writes a question that
+needs them all; it stays where the model, asked anew, answers it from all of them and from none alone, as MuSiQue keeps
+what is connected. The model judges itself, so a person should, too: `label()` is the page for it.
+
+Without a model, known items: the heading of a passage, or one of its sentences without the title, as the query for it.
+They say how well a passage is found again, nothing of questions that need several.
+
+References: Trivedi et al., "MuSiQue", TACL 2022, Sec. 5 (filters). Azzopardi, de Rijke & Balog, "Building Simulated
+Queries for Known-Item Topics", SIGIR 2007. The prompts, and everything else, are ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel
+
+from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure
+from kg2rag.compute.llm import Usage, quoted
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.report import Labelling
+from kg2rag.text.normalisation import normalise
+from kg2rag.types import Corpus
+
+NAMED = 30
+"""Passages that name a bridge, at most: what is named everywhere connects nothing."""
+APART = 5
+"""Passages of one document that are so far apart may stand in one chain; nearer ones are read together anyway."""
+WORDS = (8, 30)
+"""Of a sentence that serves as a known item."""
+ANSWER_TOKENS = 30
+"""Of an answer, about, for a plan."""
+WRITE = """Write one question about the passages below, for somebody who has never seen them.
+- It can be answered only by whoever reads all of them; the answer is stated in the last one.
+- They are connected by {bridges}. Describe what connects them by what the passages say of it; do not name it.
+- It makes sense on its own, says nothing of passages or documents, and does not contain the answer.
+- The answer is a name, a number or a few words of the last passage.
+If the passages allow no such question, leave question and answer empty.
+
+{passages}"""
+ANSWER = """Answer the question from the passages alone, in a few of their words.
+Leave the answer empty if they do not say it.
+
+Question: {question}
+
+{passages}"""
+
+
+class Written(BaseModel):
+    """A question as a model writes it; both empty where there is none."""
+
+    question: str = ""
+    answer: str = ""
+
+
+class Answered(BaseModel):
+    """What a model answers from passages; empty where they do not say it."""
+
+    answer: str = ""
+
+
+class Chain(NamedTuple):
+    """Corpus rows, of which neighbours name the same entity, and the names of these entities."""
+
+    rows: tuple[int, ...]
+    bridges: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrittenQuestions:
+    """A test set; `rows` goes to `data.with_questions`, `save` to `kg2rag compare FOLDER --questions FILE`.
+
+    Attributes
+    ----------
+    rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops, bridges, origin.
+    dropped : reason -> chains without a question.
+    failures : what the endpoint did not answer usably; the same call asks again where no answer came. A chain without
+        its question, or one of its checks, has none.
+    usage : calls, tokens, cost; None without a model.
+    """
+
+    corpus: Corpus
+    rows: Sequence[Mapping[str, Any]]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+    usage: Usage | None = None
+
+    def save(self, file: str | Path) -> Path:
+        """Write the rows as JSON Lines."""
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
+        Path(file).write_text(text, encoding="utf-8")
+        return Path(file)
+
+    def label(self) -> Labelling:
+        """The page in which somebody says of each gold passage whether the question needs it."""
+        asked = [{name: value for name, value in row.items() if name != "gold"} for row in self.rows]
+        return Labelling(asked, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus)
+
+    def __repr__(self) -> str:
+        kinds = Counter(row["origin"] for row in self.rows)
+        said = [f"{len(self.rows)} questions: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'none'}"]
+        said += [f"  {count} chains dropped: {reason}" for reason, count in self.dropped.items()]
+        return "\n".join([*said, *([f"  {self.usage}"] if self.usage else [])])
+
+
+@dataclass(frozen=True)
+class QuestionsPlan:
+    """What writing would take: calls that the store does not answer, their tokens, estimated, and cost (or None)."""
+
+    chains: int
+    calls: int
+    stored: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+    def __str__(self) -> str:
+        cost = "cost unknown (no prices given)" if self.cost is None else f"cost about {self.cost:.2f}"
+        tokens = f"about {self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        return f"{self.chains} chains: at most {self.calls} calls, {tokens}, {cost}; {self.stored} answers are stored."
+
+
+def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> list[Chain]:
+    """At most `limit` random chains of `hops` passages of different documents, or far apart in one; bridges differ."""
+    if limit < 1 or hops < 2:
+        raise ValueError(f"limit must be at least 1 and hops at least 2, not {limit} and {hops}.")
+    graph, rng = kb.graph, np.random.default_rng(seed)
+    _, document = np.unique(kb.corpus.doc_ids, return_inverse=True)
+    position = np.asarray(kb.corpus.table["position"])
+    spread = np.diff(graph.mentions.indptr)
+    usable = (spread >= 2) & (spread <= NAMED)
+    found = dict[tuple[int, ...], Chain]()
+    for first in rng.permutation(np.flatnonzero(usable)).tolist():
+        rows, walked = [int(rng.choice(graph.mentions.of(first)[0]))], [first]
+        while True:
+            others = graph.mentions.of(walked[-1])[0]
+            near = (document[others, None] == document[rows]) & (abs(position[others, None] - position[rows]) < APART)
+            free = others[~near.any(axis=1)]
+            if not len(free):
+                break
+            rows.append(int(rng.choice(free)))
+            onwards = [one for one in graph.mentioned.of(rows[-1])[0].tolist() if usable[one] and one not in walked]
+            if len(rows) == hops or not onwards:
+                break
+            walked.append(int(rng.choice(onwards)))
+        if len(rows) == hops:
+            found.setdefault(tuple(sorted(rows)), Chain(tuple(rows), tuple(graph.names[one] for one in walked)))
+        if len(found) == limit:
+            break
+    return list(found.values())
+
+
+def plan_questions(
+    kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0
+) -> QuestionsPlan:
+    """What `questions_from` with these arguments would send; nothing is sent."""
+    paths = chains(kb, limit, hops, seed)
+    prompts, stored = list[str](), 0
+    for chain in paths:
+        prompt = _write(kb.corpus, chain)
+        known = model.stored(prompt, Written)
+        if known is None:
+            prompts += [prompt, *_checks(kb.corpus, chain, "?" * 100)]
+            continue
+        stored += 1
+        if isinstance(known, Completion) and not _reason(known.parsed):
+            asked = _checks(kb.corpus, chain, known.parsed.question)
+            unknown = [one for one in asked if model.stored(one, Answered) is None]
+            stored, prompts = stored + len(asked) - len(unknown), prompts + unknown
+    counted, answers = sum(EncoderTokens().count(prompts)), ANSWER_TOKENS * len(prompts)
+    prices = model.prompt_price, model.completion_price
+    cost = None if None in prices else (counted * (prices[0] or 0) + answers * (prices[1] or 0)) / 1e6
+    return QuestionsPlan(len(paths), len(prompts), stored, counted, answers, cost)
+
+
+def questions_from(
+    kb: KnowledgeBase, model: ChatModel | None = None, *, limit: int = 50, hops: int = 2, seed: int = 0
+) -> WrittenQuestions:
+    """A test set from the passages of a knowledge base; every answer of a model is stored and paid once.
+
+    Parameters
+    ----------
+    model : writes and checks; without one the questions are known items, see above.
+    limit : chains, or known items; of chains some are dropped.
+    hops : passages of a chain.
+    seed : of the draw.
+
+    Raises ValueError: no two passages share a bridge.
+    """
+    if model is None:
+        return known_items(kb.corpus, limit, seed)
+    paths = chains(kb, limit, hops, seed)
+    if not paths:
+        raise ValueError(f"No {hops} passages share a name that {NAMED} or fewer have. Take another graph.")
+
+    outcomes = model.complete_many([_write(kb.corpus, one) for one in paths], Written, progress="writing questions")
+    dropped, failures = Counter[str](), [one for one in outcomes if isinstance(one, Failure)]
+    written = [(chain, one.parsed) for chain, one in zip(paths, outcomes, strict=True) if isinstance(one, Completion)]
+    dropped.update(reason for _, one in written if (reason := _reason(one)))
+    written = [(chain, one) for chain, one in written if not _reason(one)]
+    prompts = [prompt for chain, one in written for prompt in _checks(kb.corpus, chain, one.question)]
+    checked = model.complete_many(prompts, Answered, progress="checking questions")
+    failures += [one for one in checked if isinstance(one, Failure)]
+    rows = list[dict[str, Any]]()
+    for at, (chain, one) in enumerate(written):
+        own = checked[at * (hops + 1) : (at + 1) * (hops + 1)]
+        answers = [each.parsed.answer for each in own if isinstance(each, Completion)]
+        if len(answers) < len(own):
+            dropped["a check failed"] += 1
+        elif not _agree(answers[0], one.answer):
+            dropped["not answered from all its passages"] += 1
+        elif any(_agree(answer, one.answer) for answer in answers[1:]):
+            dropped["answered from one passage alone"] += 1
+        else:
+            about = {"answers": [one.answer], "gold": [kb.corpus.ids[row] for row in chain.rows], "type": "written"}
+            origin = f"written and checked by {model.model}"
+            rows.append(
+                {"id": f"w{len(rows) + 1}", "question": one.question, **about}
+                | {"hops": hops, "bridges": list(chain.bridges), "origin": origin}
+            )
+    return WrittenQuestions(kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checked]))
+
+
+def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
+    """Headings that one passage alone has, and sentences without the title, as queries for their passages."""
+    headed = Counter(heading for one in corpus.metadata.get("headings", ()) for heading in _listed(one))
+    rows = list[dict[str, Any]]()
+    for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():
+        if len(rows) == limit:
+            break
+        passage = corpus[row]
+        own = [one for one in _listed(passage.metadata.get("headings")) if headed[one] == 1 and len(one.split()) > 2]
+        query, origin = (own[-1], "known item: a heading of the passage") if own else ("", "")
+        if not query:
+            query = next(_sentences(corpus.sentences(row), passage.title), "")
+            origin = "known item: a sentence of the passage, without its title"
+        if query:
+            about = {"gold": [passage.id], "type": "known item", "hops": 1, "origin": origin}
+            rows.append({"id": f"k{len(rows) + 1}", "question": query, **about})
+    return WrittenQuestions(corpus, rows)
+
+
+def _listed(headings: object) -> list[str]:
+    return list(headings) if isinstance(headings, list | tuple | np.ndarray) else []
+
+
+def _sentences(sentences: Sequence[str], title: str) -> Iterator[str]:
+    for one in sentences:
+        text = " ".join(one.replace(title, " ").split()) if title else one
+        if WORDS[0] <= len(text.split()) <= WORDS[1]:
+            yield text
+
+
+def _passages(corpus: Corpus, rows: Sequence[int]) -> str:
+    shown = ((corpus[row].title, corpus[row].text) for row in rows)
+    return "\n".join(f"[{at}] {quoted(f'{title}: {text}')}" for at, (title, text) in enumerate(shown, start=1))
+
+
+def _write(corpus: Corpus, chain: Chain) -> str:
+    return WRITE.format(bridges=", ".join(map(quoted, chain.bridges)), passages=_passages(corpus, chain.rows))
+
+
+def _checks(corpus: Corpus, chain: Chain, question: str) -> list[str]:
+    """With all passages, then with each alone."""
+    parts = [chain.rows, *((row,) for row in chain.rows)]
+    return [ANSWER.format(question=quoted(question), passages=_passages(corpus, rows)) for rows in parts]
+
+
+def _reason(written: Written) -> str:
+    """Why a question cannot be used, before it is checked; "" where it can."""
+    question, answer = normalise(written.question), normalise(written.answer)
+    if not question or not answer:
+        return "no question that needs them all"
+    return "the question names its answer" if f" {answer} " in f" {question} " else ""
+
+
+def _agree(given: str, wanted: str) -> bool:
+    """Whether one answer contains the other, word by word."""
+    a, b = (f" {normalise(text)} " for text in (given, wanted))
+    return bool(a.strip()) and (a in b or b in a)
