@@ -41,6 +41,8 @@ WORTH = 0.05
 """The gain in the metric that would be worth a graph, where a reader names none: five points of recall."""
 FEWEST = 25
 """Questions below which there is no yes or no, whatever p is: so few are often unlike the next [Buckley & Voorhees]."""
+OF_A_KIND = 5
+"""Questions of a kind, on average, from which the means by kind are shown: of fewer they are noise."""
 MOST = 1_000
 """The most questions whose reach is measured: the first ones."""
 
@@ -279,8 +281,9 @@ def _reach(result: Comparison, graph: str) -> dict[str, float] | None:
 
 
 def _kinds(result: Comparison, metric: str, graph: str, plain: str) -> pd.DataFrame:
-    """By type of question, or by hops, or by number of gold passages: the first of which there are several."""
-    many = [name for name in GROUPS if len(result.per_query[name].unique()) > 1]
+    """By type of question, or by hops, or by number of gold passages: the first of which there are a few, not many."""
+    most = max(2, result.config["data"]["questions"] / OF_A_KIND)
+    many = [name for name in GROUPS if 1 < result.per_query[name].nunique(dropna=False) <= most]
     if not many:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
     means, unit = result.compare_by(many[0]), "" if many[0] == "type" else f" {many[0]}"

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 import kg2rag
 from kg2rag.cli import app
 from kg2rag.datasets import info, lint, names, registry
+from kg2rag.report import Labelling
 
 MODULE, LINE = blocks("A data set")
-[OWN] = blocks("Your own documents")
+OWN, LABELLED = blocks("Your own documents")
 [(GROUP, ENTRY_POINT)] = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n', blocks("A data set", "toml")[0])
 WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
 ARTICLES = [
@@ -136,4 +137,8 @@ def test_the_lines_about_your_own_documents_run(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "questions.csv").write_text("question,gold\nWho signs?,travel.md\nWhen is lunch?,lunch.txt\n")
     names: dict[str, object] = {"kg2rag": kg2rag, "KnowledgeBase": kg2rag.KnowledgeBase}
     exec(OWN, names)
-    assert names["asked"].unit == "passage"  # type: ignore[attr-defined]
+    (tmp_path / "asked.csv").write_text("question\nWho signs?\nWhen is lunch?\n")
+    monkeypatch.setattr(Labelling, "saved", lambda _: tmp_path / "questions.csv")
+    exec(LABELLED, names)
+    assert [one.text for one in names["asked"].unjudged] == ["Who signs?", "When is lunch?"]  # type: ignore[attr-defined]
+    assert len(names["result"].more_questions(0.05)) == 2  # type: ignore[attr-defined]
