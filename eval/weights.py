@@ -26,9 +26,8 @@ import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser, features_of, fingerprint
-from kg2rag.retrievers.dynamic_hybrid.retriever import blend, reconsidered
+from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis, features_of, fingerprint
+from kg2rag.retrievers.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, IntArray, Query, Ranking
 
 METRIC = "recall@5"
@@ -221,21 +220,17 @@ def main(
     setting: Annotated[str | None, typer.Option()] = None,
     seed: Annotated[int, typer.Option()] = 0,
     graph: Annotated[str, typer.Option(help="The fourth side.")] = kg2rag.DynamicHybrid.graph,
-    coefficients: Annotated[str, typer.Option(help="Of mention_chains.")] = kg2rag.DynamicHybrid.coefficients,
     save: Annotated[Path | None, typer.Option(help="Write the analyser fitted on all questions.")] = None,
 ) -> None:
     """Measure on one data set, show the table."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    hybrid = kg2rag.DynamicHybrid(
-        kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph, coefficients=coefficients
-    )
+    hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph)
 
     def score(rankings: Sequence[kg2rag.Ranking]) -> np.ndarray:
         return evaluate(rankings, data, [METRIC])[METRIC].to_numpy()
 
-    runs = {side: retriever.retrieve_batch(data.queries, 100) for side, retriever in hybrid.sides().items()}
-    analyses = [reconsidered(*pair) for pair in zip(hybrid.analyse(data.queries), runs["graph"], strict=True)]
-    rules = regret(analyses, runs, score)
+    runs = {side: retriever.retrieve_batch(data.queries, 100) for side, retriever in hybrid.members.items()}
+    rules = regret(hybrid.analyse(data.queries), runs, score)
     scores = grid_scores(runs, score, simplex())
     learned = cross_validate(data.queries, scores, seed=seed)
     if save is not None:

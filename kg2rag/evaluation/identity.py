@@ -126,7 +126,7 @@ def parameters(value: object) -> Any:
 
 
 def _files_in(value: str) -> list[str]:
-    """The files that a parameter such as "ngram+gold(FILE)" names."""
+    """The files that a parameter such as "learned(FILE)" names."""
     return [part for part in re.split(r"[:+=(),]", value)[1:] if _is_file(part)]
 
 

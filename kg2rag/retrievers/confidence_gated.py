@@ -7,7 +7,8 @@ one, the confidence, the scores and the gate. Ours:
   among MiniLM's five best hits of the 100 MuSiQue training questions that HippoRAG tuned on (137 of 142; 0.7 keeps 9).
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by how
   often they name it. The design takes the first that its database returns.
-- Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls.
+- Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls. It
+  also answers a query that is a name and nothing else where no passage is similar enough to that, as a short name.
 - `passage_score`. Theirs is a constant 1, a placeholder: in a graph without strengths corpus order then decides among
   graph hits, all above text hits of a smaller cosine. The cosine was chosen on training questions (docs/decisions).
 
@@ -31,9 +32,11 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 
 COLOUR = "#009E73"  # in plots
+NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
 TUNING = (
     Tuned("confidence_gated", "min_score = 0.35", "chosen", sets=("musique-100",)),
     Tuned(
@@ -44,14 +47,13 @@ TUNING = (
     ),
 )
 
-# Of the text hits: stage, part of the score, source, formula
-VECTOR = ("vector", "cosine", "dense", "cosine")
-LEXICAL = ("bm25", "bm25", "bm25", "1 / (1 + 1 / bm25)")
+# Of the text hits, by stage: part of the score, source, formula
+TEXT = {"vector": ("cosine", "dense", "cosine"), "bm25": ("bm25", "bm25", "1 / (1 + 1 / bm25)")}
 
 
 @dataclass(frozen=True)
 class GateNotes(Notes):
-    """The confidence of the query, and how many hits the text search gave and the graph alone added."""
+    """The confidence of the query, 0.5 without a graph, and how many hits the text search and the graph alone gave."""
 
     vector_results: int = 0
     graph_results: int = 0
@@ -77,7 +79,7 @@ class ConfidenceGated(LinksEntities, Retriever):
     passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
         is 1, as in the design and wherever there are no vectors.
     vector : False where there is no vector index: BM25, squashed, finds the text hits.
-    use_graph : False returns the text hits alone.
+    use_graph : False returns the text hits alone, and links nothing.
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
 
@@ -95,11 +97,21 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
-        found = self._text_hits(queries)
-        links = self.entity_linker.link_batch(queries)
-        masks = self.kb.candidates(queries)
-        columns = zip(queries, found, links, masks, strict=True)
-        return [self._gate(query, *hits, named, mask, k) for query, hits, named, mask in columns]
+        links = self.entity_linker.link_batch(queries) if self.use_graph else [()] * len(queries)
+        found: list[tuple[str, IntArray, FloatArray]] = [("bm25", *NOTHING)] * len(queries)
+        for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth) if self.vector else ()):
+            kept = ranking.scores >= self.min_score
+            found[i] = ("vector", ranking.rows[kept], ranking.scores[kept])
+        alone = [
+            any(normalise(query.text[slice(*link.span)]) == normalise(query.text) for link in own)
+            for query, own in zip(queries, links, strict=True)
+        ]
+        lexical = [i for i, (_, rows, _) in enumerate(found) if not len(rows) and (alone[i] or not self.vector)]
+        worded = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
+        for i, ranking in zip(lexical, worded, strict=True):
+            found[i] = ("bm25", ranking.rows, ranking.scores)
+        columns = zip(queries, links, self.kb.candidates(queries), found, strict=True)
+        return [self._gate(*column).top(k) for column in columns]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and open the indexes."""
@@ -107,22 +119,18 @@ class ConfidenceGated(LinksEntities, Retriever):
             self.kb.encode_queries(queries)
         super().prepare(queries)
 
-    def _text_hits(self, queries: Sequence[Query]) -> list[tuple[IntArray, FloatArray]]:
-        """The rows found by text, and their cosines, or their BM25 where there are no vectors."""
-        if not self.vector:
-            lexical = BM25(self.kb).retrieve_batch(queries, self.depth)
-            return [(ranking.rows, ranking.scores) for ranking in lexical]
-        dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        kept = [ranking.scores >= self.min_score for ranking in dense]
-        return [(ranking.rows[keep], ranking.scores[keep]) for ranking, keep in zip(dense, kept, strict=True)]
-
     def _gate(
-        self, query: Query, rows: IntArray, found: FloatArray, links: Sequence[Link], mask: IntArray | None, k: int
+        self, query: Query, links: Sequence[Link], mask: IntArray | None, text: tuple[str, IntArray, FloatArray]
     ) -> Ranking:
-        text, part, source, formula = VECTOR if self.vector else LEXICAL
-        scores = found if self.vector else squashed(found)
-        sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
-        skipped = self._skipped(sure, links)
+        stage, rows, found = text
+        part, source, formula = TEXT[stage]
+        scores = found if stage == "vector" else squashed(found)
+        best = float(scores[0]) if len(scores) else 0.0
+        sure = confidence(query.text, bool(links), best) if self.use_graph else 0.5
+        skipped = "" if self.use_graph else "use_graph is False"
+        if self.use_graph and (not links or sure < self.min_confidence):
+            below = f"confidence below {self.min_confidence:g}"
+            skipped = below if links else "the query names no entity of the graph"
         reached = {} if skipped else self._reached(query, links, mask)
         for row in rows.tolist():
             reached.pop(row, None)
@@ -131,44 +139,31 @@ class ConfidenceGated(LinksEntities, Retriever):
         passage = self._passage_scores(query, fresh)
         parts = {"passage": passage, "strength": strength, "confidence": np.full(len(fresh), sure)}
         notes = GateNotes(
-            {text: formula, "graph": "passage · strength · confidence"},
-            {text: source, "graph": "graph"},
+            {stage: formula, "graph": "passage · strength · confidence"},
+            {stage: source, "graph": "graph"},
             warning=skipped,
             entities=linked_entities(self.kb, links),
             vector_results=len(rows),
             graph_results=len(fresh),
             confidence=sure,
         )
-        groups = {text: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
+        groups = {stage: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
         paths = TriplePaths(self.kb.graph, reached, attrgetter("path"))
-        return Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
-
-    def _skipped(self, sure: float, links: Sequence[Link]) -> str:
-        """Why the graph is not used, or ""."""
-        if not self.use_graph:
-            return "use_graph is False"
-        if not links:
-            return "the query names no entity of the graph"
-        if sure < self.min_confidence:
-            return f"confidence below {self.min_confidence:g}"
-        return ""
+        return Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes)
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""
         least = 10 * self.min_graph_score
         reached: dict[int, Related] = {}
         for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=least):
-            for row in self._passages(query, near.entity, mask):
+            rows, counts = passages_naming(self.kb, near.entity, mask)
+            if len(rows) > self.max_chunks:
+                alike = self.passage_score == "cosine" and self.vector
+                order = self._passage_scores(query, rows) if alike else counts
+                rows = rows[np.lexsort((rows, -order))[: self.max_chunks]]
+            for row in rows.tolist():
                 reached.setdefault(row, near)
         return reached
-
-    def _passages(self, query: Query, entity: int, mask: IntArray | None) -> list[int]:
-        rows, counts = passages_naming(self.kb, entity, mask)
-        if len(rows) > self.max_chunks:
-            order = self._passage_scores(query, rows) if self.passage_score == "cosine" and self.vector else counts
-            rows = rows[np.lexsort((rows, -order))[: self.max_chunks]]
-        kept: list[int] = rows.tolist()
-        return kept
 
     def _passage_scores(self, query: Query, rows: IntArray) -> FloatArray:
         if self.passage_score == "constant" or not self.vector or not len(rows):

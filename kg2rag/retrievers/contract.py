@@ -11,9 +11,8 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import wraps
-from html import escape
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
@@ -163,12 +162,14 @@ class Retriever(ABC):
         return ()
 
     def __rshift__(self, stage: Any) -> Pipeline:
-        if not isinstance(stage, Stage) and hasattr(type(stage), "__rrshift__"):
+        if isinstance(stage, Stage):
+            parts = (self.retriever, (*self.stages, stage)) if isinstance(self, Pipeline) else (self, (stage,))
+            return Pipeline(*parts)
+        if hasattr(type(stage), "__rrshift__"):
             return NotImplemented  # it makes a stage of itself, as a reranker does
-        return Pipeline(self, (_as_stage(stage),))
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
+        if isinstance(stage, Retriever):
+            raise TypeError(f"{called(stage)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
+        raise TypeError(f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...).")
 
 
 class Stage(ABC):
@@ -207,9 +208,6 @@ class Stage(ABC):
             f"{called(before)} is no Retriever; a pipeline begins with one: Dense(kb) >> {type(self).__name__}(...)."
         )
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
 
 @dataclass(frozen=True)
 class Pipeline(Retriever):
@@ -225,11 +223,6 @@ class Pipeline(Retriever):
 
     def __repr__(self) -> str:
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])
-
-    def __rshift__(self, stage: Any) -> Pipeline:
-        if not isinstance(stage, Stage) and hasattr(type(stage), "__rrshift__"):
-            return NotImplemented  # it makes a stage of itself, as a reranker does
-        return Pipeline(self.retriever, (*self.stages, _as_stage(stage)))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each stage reads the first `depth` hits of the step before it; `k` cuts the last one's output."""
@@ -258,47 +251,3 @@ class Pipeline(Retriever):
         for stage in self.stages:
             traces = stage.trace(queries, traces)
         return [Trace(trace.ranking.top(k), trace.steps) for trace in traces]
-
-
-def _as_stage(given: object) -> Stage:
-    """`given`, where it is a stage; otherwise an error that says what to write."""
-    if isinstance(given, Stage):
-        return given
-    if isinstance(given, Retriever):
-        raise TypeError(f"{called(given)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
-    raise TypeError(f"{called(given)} is no Stage; >> takes one, such as Rerank(kb, reranker=...).")
-
-
-_FLEX = "display:flex;flex-wrap:wrap;align-items:"
-
-
-def as_html(component: object) -> str:
-    """A retriever or stage for Jupyter: each part a box with its parameters, those off their default in bold.
-
-    Never raises: the escaped name of its class where it cannot be drawn.
-    """
-    try:
-        return _box(component)
-    except Exception:  # noqa: BLE001 (a display must not hide a result behind a traceback)
-        return f"<code>{escape(type(component).__name__)}</code>"
-
-
-def _box(component: object) -> str:
-    """A component's box and, inside, those of the retrievers and stages that it is made of; of a pipeline a row."""
-    members, lines = list[str](), list[str]()
-    for each in fields(component) if is_dataclass(component) else ():
-        value = getattr(component, each.name)
-        inner = [
-            one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, (Retriever, Stage))
-        ]
-        members += map(_box, inner)
-        if each.repr and not inner:
-            weight = "" if each.default is MISSING or bool(value == each.default) else ";font-weight:bold"
-            told = escape(f"{each.name}={value!r}")
-            lines.append(f'<div style="font-family:monospace;font-size:90%{weight}">{told}</div>')
-    if isinstance(component, Pipeline):
-        return f'<div style="{_FLEX}center">{"<span>&nbsp;&gt;&gt;&nbsp;</span>".join(members)}</div>'
-    inside = f'<div style="{_FLEX}flex-start">{"".join(members)}</div>' if members else ""
-    summary = escape((type(component).__doc__ or "").strip().partition("\n")[0])
-    style, name = "border:1px solid;border-radius:4px;padding:2px 8px;margin:2px", escape(type(component).__name__)
-    return f'<div title="{summary}" style="{style}"><strong>{name}</strong>{"".join(lines)}{inside}</div>'

@@ -40,6 +40,12 @@ TUNING = (
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
         training=("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa"),
     ),
+    Tuned(
+        "expansion_queries",
+        "min_cosine = 0.55 of its linker",
+        "chosen",
+        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
+    ),
 )
 WORDS = Words(
     "guided expansion",

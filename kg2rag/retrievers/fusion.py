@@ -14,7 +14,7 @@ import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import min_max
-from kg2rag.types import FloatArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types import Notes, Query, Ranking, Trace, first_of, number, sources, step
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
 METHODS = ("max", "rrf", "sum")
@@ -115,22 +115,30 @@ def fuse_rankings(
     ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
     rank", or "dense scaled"). Their notes are kept as inputs.
     """
-    names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
+    names = [ranking.stages[0] or "ranking" for ranking in rankings]
+    names = [f"{name} {seen + 1}" if (seen := names[:i].count(name)) else name for i, name in enumerate(names)]
     rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
+    places = np.split(inverse, np.cumsum(list(map(len, rankings)))[:-1])
     given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
     codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
-    stages: list[str] = []
-    start = 0
-    for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
-        at = inverse[start : start + len(ranking)]
-        scores[i, at], (read[i, at], unweighted) = ranking.scores, _read(ranking, method, constant)
-        given[i, at] = weight * unweighted
+    stages, terms, formulas, looked = list[str](), list[str](), dict[str, str](), dict[str, str]()
+    for i, (name, at, ranking, weight) in enumerate(zip(names, places, rankings, weights, strict=True)):
+        if method == "rrf":
+            values = np.arange(1, len(ranking) + 1, dtype=np.float64)
+            unweighted = 1.0 / (constant + values)
+            terms.append(f"{number(weight)} / ({number(constant)} + {name} rank)")
+        else:
+            values = unweighted = min_max(ranking.scores)
+            terms.append(f"{number(weight)} · {name} scaled")
+        scores[i, at], read[i, at], given[i, at] = ranking.scores, values, weight * unweighted
         codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
-        stages += _labels(names[i], ranking)
-        start += len(ranking)
+        labels, of = [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])], sources(ranking)
+        stages += labels
+        formulas |= dict.fromkeys(labels, terms[-1])
+        looked |= zip(labels, (of[stage] for stage in ranking.stages), strict=True)
     most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
     columns, join = zip(names, given, read, scores, strict=True), np.maximum if method == "max" else np.add
-    what = "rank" if method == "rrf" else "scaled"
+    what, formula = "rank" if method == "rrf" else "scaled", formulas if method == "max" else " + ".join(terms)
     return Ranking.of(
         rankings[0].query_id,
         rows,
@@ -140,46 +148,9 @@ def fuse_rankings(
         stage_codes=codes[most, np.arange(len(rows))],
         score_parts={
             part: column
-            for name, gave, of, score in columns
-            for part, column in ((name, gave), (f"{name} {what}", of), (f"{name} score", score))
+            for name, gave, value, score in columns
+            for part, column in ((name, gave), (f"{name} {what}", value), (f"{name} score", score))
         },
         paths=first_of(*(ranking.paths for ranking in rankings)),
-        notes=_notes(method, names, rankings, weights, constant),
+        notes=FusionNotes(formula, looked, method=method, inputs=tuple(ranking.notes for ranking in rankings)),
     ).top(k)
-
-
-def _read(ranking: Ranking, method: str, constant: float) -> tuple[FloatArray, FloatArray]:
-    """What is read of a ranking's hits, (n_hits,) ranks or scaled scores, and what that gives at a weight of 1."""
-    if method == "rrf":
-        ranks = np.arange(1, len(ranking) + 1, dtype=np.float64)
-        return ranks, 1.0 / (constant + ranks)
-    scaled = min_max(ranking.scores)
-    return scaled, scaled
-
-
-def _labels(name: str, ranking: Ranking) -> list[str]:
-    """The stages of a ranking as a fused hit names them."""
-    return [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])]
-
-
-def _notes(
-    method: str, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
-) -> Notes:
-    term = "{weight} / ({constant} + {name} rank)" if method == "rrf" else "{weight} · {name} scaled"
-    terms = [
-        term.format(weight=number(weight), constant=number(constant), name=name)
-        for name, weight in zip(names, weights, strict=True)
-    ]
-    formulas: dict[str, str] = {}
-    looked: dict[str, str] = {}
-    for name, own, ranking in zip(names, terms, rankings, strict=True):
-        labels, of = _labels(name, ranking), sources(ranking)
-        formulas.update(dict.fromkeys(labels, own))
-        looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
-    formula = " + ".join(terms) if method != "max" else formulas
-    return FusionNotes(formula, looked, method=method, inputs=tuple(ranking.notes for ranking in rankings))
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, numbered from the second of a kind on, so that no part overwrites another."""
-    return [f"{name} {seen + 1}" if (seen := names[:i].count(name)) else name for i, name in enumerate(names)]

@@ -4,7 +4,8 @@ The dynamic hybrid design's third dimension: trigrams find candidates, Levenshte
 substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
 format given by an example ("keys like sk-proj-xxxx", `text.code_names`) is matched as a regular expression.
 `/regex/` is matched by RE2, in time linear in the text [1]: with a backtracking engine and a time limit, the
-speed of the machine would decide what fails, and a hostile pattern could take that limit on every query.
+speed of the machine would decide what fails, and a hostile pattern could take that limit on every query. What no engine
+could read, such as the path /usr/lib(x/, is looked up as it is written.
 
 [1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
 """
@@ -12,10 +13,8 @@ speed of the machine would decide what fails, and a hostile pattern could take t
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -38,9 +37,9 @@ WORDS = 200  # of a query that are read
 WILDCARDS = 4  # in one query, at most
 LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
+_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
+"""How RE2 begins what it says of a text that no engine takes for an expression."""
 _EDGES = "\"'`()[]{},;:?!."
-
-
 DEFINES, VERBATIM = 0.01, 0.02
 """Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
 
@@ -64,18 +63,11 @@ class PatternNotes(Notes):
 
 
 class _Found(NamedTuple):
-    """What one term of the query matched: its rarity; the rows, ascending, and of each the best match."""
+    """What one term of the query matched: its rarity and, by row, the best match: `term`, `strength`, `similarity`."""
 
     written: str
     rarity: float
-    rows: IntArray
-    terms: IntArray
-    strengths: FloatArray
-    similarities: FloatArray
-
-    def at(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """Those of `values`, one a row of its own, that belong to some rows; NaN for rows not matched."""
-        return np.asarray(pd.Series(values, index=self.rows).reindex(rows), dtype=np.float64)
+    best: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,6 @@ class Pattern(Retriever):
     limit : keys kept of each term looked up, best first.
     max_share : a plain word that a larger share of the passages has is not looked up by itself.
     max_terms : terms looked up, at most: names first, then the rarest.
-    seconds : a regular expression may take that long; then TimeoutError names it.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -102,7 +93,6 @@ class Pattern(Retriever):
     limit: Annotated[int, above(0)] = 50
     max_share: Threshold = 0.05
     max_terms: Annotated[int, above(0)] = 24
-    seconds: Annotated[float, above(0)] = 2.0
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
@@ -138,49 +128,46 @@ class Pattern(Retriever):
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         text = query.text.strip()
         whole = len(query.text) < MAX_CHARACTERS  # what was cut there ends anywhere, with a slash, too
-        if whole and (regex := _REGEX.fullmatch(text)):
-            return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
+        if whole and (written := slashed(text)):
+            return self._by_regex(query, *written, mask, k)
         if described := format_by_example(text):
-            return self._by_regex(query, described.regex, False, mask, k)
+            return self._by_regex(query, described.regex, "", mask, k)
         wildcards, words = _wildcards(text)
         terms, left_out = self.terms(words)
-        found = [*map(self._fitting, wildcards), *starmap(self._alike, terms.items())]
-        parts = {f"term {at}": each for at, each in enumerate(found, 1) if each is not None}
-        return self._ranking(query, parts, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
+        looked_up = [*map(self._fitting, wildcards), *(self._alike(*term) for term in terms.items())]
+        found = {f"term {at}": each for at, each in enumerate(looked_up, 1) if each is not None}
+        return self._ranking(query, found, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
 
     def _alike(self, term: str, min_similarity: float) -> _Found | None:
         """The names like a term."""
         index = self.kb.trigram
         similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
-        if not len(similar.keys):
-            return None
         terms, of = index.terms_of(similar.keys)
         strengths = similar.strengths[of]
         equal = np.flatnonzero(strengths == 2)
         strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term) for at in equal]
-        return self._found(term, terms, strengths, similar.similarities[of], int(index.key_df[similar.keys[0]]))
+        return self._found(term, terms, strengths, similar.similarities[of], index.key_df[similar.keys[:1]])
 
     def _fitting(self, wildcard: str) -> _Found | None:
         """The names that a wildcard fits: the shorter, the nearer to what was written."""
         index = self.kb.trigram
         terms = index.matching(wildcard)
-        if not len(terms):
-            return None
         lengths = np.array([len(name) for name in index.terms.take(pa.array(terms)).to_pylist()])
         share = len(wildcard.replace("*", "")) / lengths
-        return self._found(wildcard, terms, 1 + share, share, int(index.key_df[index.key_of(terms)].min()))
+        return self._found(wildcard, terms, 1 + share, share, index.key_df[index.key_of(terms)])
 
     def _found(
-        self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequency: int
-    ) -> _Found:
-        """The passages that hold some names, each with the best of them."""
+        self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequencies: IntArray
+    ) -> _Found | None:
+        """The passages that hold some names, each with the best of them; None where there is no name."""
+        if not len(terms):
+            return None
         rows, of, defines = self.kb.trigram.postings(terms)
         values = strengths[of] + DEFINES * defines
-        order = np.lexsort((of, -values))
-        rows, first = np.unique(rows[order], return_index=True)
-        of, values = of[order][first], values[order][first]
-        rarity = float(np.log1p(len(self.kb.corpus) / frequency))
-        return _Found(written, rarity, rows, terms[of], values, similarities[of])
+        held = pd.DataFrame({"term": terms[of], "strength": values, "similarity": similarities[of]}, index=rows)
+        best = held.iloc[np.lexsort((of, -values))]
+        rarity = float(np.log1p(len(self.kb.corpus) / int(frequencies.min())))
+        return _Found(written, rarity, best[~best.index.duplicated()])
 
     def _ranking(
         self, query: Query, found: Mapping[str, _Found], mask: IntArray | None, k: int, notes: PatternNotes
@@ -188,45 +175,38 @@ class Pattern(Retriever):
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
         scores, ids = np.zeros(len(self.kb.corpus)), self.kb.corpus.ids
         for each in found.values():
-            scores[each.rows] += each.rarity * each.strengths
+            scores[each.best.index] += each.rarity * each.best["strength"].to_numpy()
         rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
-        parts = {part: each.at(rows, each.strengths) for part, each in found.items()}
+        within = {part: each.best.reindex(rows) for part, each in found.items()}
+        parts = {part: best["strength"].to_numpy() for part, best in within.items()}
         if len(rows):
             strengths = np.array(list(parts.values()))
             parts |= {
-                "similarity": np.nanmax([each.at(rows, each.similarities) for each in found.values()], axis=0),
+                "similarity": np.nanmax([best["similarity"] for best in within.values()], axis=0),
                 "strength": np.nanmax(strengths, axis=0),
                 "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
             }
         ranked = Ranking.of(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
         formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
-        matched = {ids[row]: tuple(self._matches(row, found.values())) for row in ranked.rows.tolist()}
+        matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranked.passage_ids, ())
+        for each in found.values():
+            kept = each.best.reindex(ranked.rows).dropna()
+            names = self.kb.trigram.terms.take(pa.array(kept["term"].astype(np.int64))).to_pylist()
+            for row, name, (_, strength, similarity) in zip(kept.index, names, kept.values.tolist(), strict=True):
+                matched[ids[row]] += (Match(each.written, name, strength, similarity),)
         return replace(ranked, notes=replace(notes, formula=formula, source="pattern", matched=matched))
 
-    def _matches(self, row: int, found: Iterable[_Found]) -> Iterable[Match]:
-        for each in found:
-            for at in np.flatnonzero(each.rows == row).tolist():
-                name: str = self.kb.trigram.terms[int(each.terms[at])].as_py()
-                yield Match(each.written, name, float(each.strengths[at]), float(each.similarities[at]))
-
-    def _by_regex(self, query: Query, pattern: str, fold: bool, mask: IntArray | None, k: int) -> Ranking:
-        matcher = _compile(pattern, fold, query.id)
-        contents = self.kb.corpus.contents
+    def _by_regex(self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int) -> Ranking:
+        matcher, reason = _compiled(pattern, flag)
+        if matcher is None:
+            refused = f"{reason}. Back-references, look-around and expressions that grow large are not offered"
+            raise ValueError(f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {refused}.")
+        contents, ids = self.kb.corpus.contents, self.kb.corpus.ids
         rows = range(len(contents)) if mask is None else mask.tolist()
-        deadline, hits = time.monotonic() + self.seconds, []
-        for row in rows:
-            if matcher.search(contents[row]):
-                hits.append(row)
-            # One passage takes bounded time, so looking at the clock between them is enough.
-            if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"query {query.id!r}: the regular expression /{pattern[:80]}/ took more than {self.seconds} s. "
-                    "Simplify it, or give Pattern more `seconds`."
-                )
-        found, matches = np.array(hits, dtype=np.int64), np.ones(len(hits))
-        notes = PatternNotes("match", "pattern", terms=(f"/{pattern}/{'i' * fold}",))
-        parts, ids = {"match": matches}, self.kb.corpus.ids
+        found = [row for row in rows if matcher.search(contents[row])]
+        matches, notes = np.ones(len(found)), PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",))
+        parts = {"match": matches}
         return Ranking.of(query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes).top(k)
 
 
@@ -250,20 +230,27 @@ def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
                 yield run
 
 
-def _compile(pattern: str, fold: bool, query_id: str) -> re.Pattern[str]:
+def slashed(text: str) -> tuple[str, str] | None:
+    """The expression of `/…/` or `/…/i` and "i" where it folds case; None for what is none, such as a path.
+
+    >>> slashed("/use[A-Z]/i"), slashed("/usr/lib(x/")
+    (('use[A-Z]', 'i'), None)
+    """
+    written = _REGEX.fullmatch(text)
+    if written is None or _compiled(written[1], written[2])[1].startswith(_UNREADABLE):
+        return None
+    return written[1], written[2]
+
+
+def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
+    """A compiled expression, or None and why there is none."""
     import re2
 
     if len(pattern) > LONGEST_REGEX:
-        length = f"has {len(pattern)} characters; at most {LONGEST_REGEX} are matched"
-        raise ValueError(f"query {query_id!r}: the regular expression /{pattern[:80]}/… {length}.")
+        return None, f"it has {len(pattern)} characters, of at most {LONGEST_REGEX}"
     options = re2.Options()
-    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not fold, 1 << 20, True
+    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not flag, 1 << 20, True
     try:
-        compiled: re.Pattern[str] = re2.compile(pattern, options)
+        return re2.compile(pattern, options), ""
     except re2.error as error:
-        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(
-            f"query {query_id!r}: /{pattern}/ is no regular expression that can be matched in linear time: {reason}. "
-            "Look-around and back-references are not offered."
-        ) from None
-    return compiled
+        return None, error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from kg2rag.extraction.linked import Linked
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Retriever
-from kg2rag.retrievers.fusion import RRF_CONSTANT
-from kg2rag.text.registry import Registry, split
-from kg2rag.types import ParameterError, checked
-
-if TYPE_CHECKING:
-    from kg2rag.retrievers.dynamic_hybrid.analysers import Analyser
-    from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-    from kg2rag.retrievers.fusion import Fusion
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.fusion import RRF_CONSTANT, Fusion, fuse
+from kg2rag.retrievers.rerankers import Rerank, named
+from kg2rag.text.registry import Registry
+from kg2rag.types import checked
 
 COLOUR = "#8C6BB1"
 """In plots, of the systems that this file makes of others."""
@@ -37,45 +34,13 @@ def hybrid(
     depth: int = 100,
 ) -> Fusion:
     """Dense and BM25 by reciprocal rank fusion."""
-    from kg2rag.retrievers.bm25 import BM25
-    from kg2rag.retrievers.dense import Dense
-    from kg2rag.retrievers.fusion import fuse
-
     return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
 
 
 @checked
 def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100) -> Pipeline:
     """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
-    from kg2rag.retrievers.rerankers import Rerank, named
-
     return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
-
-
-@checked
-def dynamic_hybrid(
-    kb: KnowledgeBase,
-    *,
-    analyser: str | Analyser = "rules",
-    graph: str = "mention_ppr",
-    depth: int = 100,
-    constant: float = RRF_CONSTANT,
-    coefficients: str = "default",
-    weights: Sequence[float] | Mapping[str, float] | None = None,
-    sides: str = "",
-) -> DynamicHybrid:
-    """Four retrievers, weighed per query: see `DynamicHybrid`.
-
-    `sides` names four systems, joined by "+", for dense, sparse, pattern and graph:
-    "dense+bm25+pattern+graph_augmented(hops=2, max_chunks=8)".
-    """
-    from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-
-    if len(split(sides, ",")) > 1:
-        raise ParameterError(f"sides {sides!r}: join systems by '+', such as {'+'.join(split(sides, ','))!r}.")
-    members = tuple(build(side, kb) for side in split(sides, "+")) if sides else ()
-    given = {"graph": graph, "depth": depth, "constant": constant, "coefficients": coefficients, "weights": weights}
-    return DynamicHybrid(kb, analyser, members=members, **given)  # type: ignore[arg-type]
 
 
 SYSTEMS: Registry[Retriever] = Registry(
@@ -84,7 +49,7 @@ SYSTEMS: Registry[Retriever] = Registry(
         "bm25": "kg2rag.retrievers.bm25:BM25",
         "confidence_gated": "kg2rag.retrievers.confidence_gated:ConfidenceGated",
         "dense": "kg2rag.retrievers.dense:Dense",
-        "dynamic_hybrid": dynamic_hybrid,
+        "dynamic_hybrid": "kg2rag.retrievers.dynamic_hybrid.retriever:DynamicHybrid",
         "expansion_queries": "kg2rag.retrievers.expansion_queries:ExpansionQueries",
         "graph_augmented": "kg2rag.retrievers.graph_augmented:graph_augmented",
         "hippo1": "kg2rag.retrievers.hipporag.retrievers:HippoRAG",
@@ -163,24 +128,21 @@ def labelled(wanted: Iterable[str]) -> dict[str, str]:
     ValueError: a name twice, or one that belongs to another system.
     """
     chosen: dict[str, str] = {}
-    for given in wanted:
-        label, equals, system = (part.strip() for part in given.partition("="))
-        if "(" in label:  # no name, but parameters
-            label, equals, system = given.strip(), "", ""
-        if equals and not (label and system and "." not in label):
+    for given in map(str.strip, wanted):
+        name, equals, system = (part.strip() for part in given.partition("="))
+        if "(" in name or not equals:  # no name, but a system and perhaps its parameters
+            system, (module, bracket, parameters) = given, given.partition("(")
+            name = re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip("-")
+        elif not (name and system and "." not in name):
             raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
-        system = system or label
-        if not equals:
-            name, bracket, parameters = label.partition("(")
-            label = re.sub(r"[^\w.+]+", "-", name.rpartition(":")[2] + bracket + parameters).strip("-")
-        if label in chosen:
+        if name in chosen:
             raise ValueError(
-                f"{label!r} is named twice. To compare a system with itself, name its variants: "
+                f"{name!r} is named twice. To compare a system with itself, name its variants: "
                 f"a={system},b={system}, and set b.PARAMETER."
             )
-        if label != system and label in SYSTEMS:
-            raise ValueError(f"{given!r}: {label!r} is a system itself. Give the variant another name.")
-        chosen[label] = system
+        if name != system and name in SYSTEMS:
+            raise ValueError(f"{given!r}: {name!r} is a system itself. Give the variant another name.")
+        chosen[name] = system
     return chosen
 
 
@@ -200,11 +162,9 @@ def build_all(
     modules : whether a system may be "my.module:Class". That runs the module's code, so what comes out of a file is
         built without.
     """
-    chosen = dict(wanted) if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
-    given = dict(settings or {})
+    chosen = wanted if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
+    given = settings or {}
     if unused := [name for name in given if name not in chosen]:
         listed = ", ".join(sorted(chosen))
         raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {listed}.")
-    return {
-        name: SYSTEMS.build(system, kb, settings=given.get(name), modules=modules) for name, system in chosen.items()
-    }
+    return {name: SYSTEMS.build(one, kb, settings=given.get(name), modules=modules) for name, one in chosen.items()}

@@ -1,7 +1,5 @@
 r"""Names in code: their spellings and parts; and codes that a query describes by an example -> a regular expression.
 
-"keys like sk-proj-xxxx" describes codes of a form.
-
 The dynamic hybrid design asks for it ("API keys in format 'sk-proj-xxxx'"); which words introduce an example, and what
 its characters stand for, is ours. Runs of x, # and N are blanks; where there is none, digits stand for digits; where
 there are none either, words stand for words. YYYY-MM-DD is a date. Everything else stands for itself.
@@ -15,9 +13,9 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from kg2rag.text.normalisation import normalise
@@ -134,22 +132,20 @@ def definitions(text: str) -> Iterator[str]:
 
 
 # "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a place in it.
-_ANNOUNCED = re.compile(
-    r"\b(?:(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|formatted\s+(?:as|like)|"
-    r"(?:written|spelt|spelled|shaped|encoded)\s+(?:as|like)|look(?:s|ing)?\s+like|match(?:es|ing)?)[\s:]+",
+_INTRODUCED = re.compile(
+    r"\b(?:(?P<begins>(?:start|begin)(?:s|n?ing)?\s+with)|(?P<ends>end(?:s|ing)?\s+(?:in|with))|(?P<announced>"
+    r"(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|match(?:es|ing)?|"
+    r"(?:formatted|written|spelt|spelled|shaped|encoded)\s+(?:as|like)|look(?:s|ing)?\s+like)|"
+    r"like|such\s+as|e\.g\.|for\s+example)[\s:]+",
     re.I,
 )
-_LIKENED = re.compile(r"\b(?:like|such\s+as|e\.g\.|for\s+example)[\s:]+", re.I)
-_AFFIX = re.compile(r"\b(?:(start|begin)(?:s|n?ing)?\s+with|end(?:s|ing)?\s+(?:in|with))[\s:]+", re.I)
 _QUOTES = "\"'`“”‘’"
 _QUOTED = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]+)[{_QUOTES}]")
-_DATE = re.compile(r"[YMDHS]{1,4}(?:[-./: T]+[YMDHS]{1,4})+", re.I)
 _COLOUR = re.compile(r"#[0-9a-f]{3,8}", re.I)
-_X = r"(?<![A-Za-z])[xX]+(?![A-Za-z])|X{4,}"
-_BLANK = rf"(?:{_X})|#{{2,}}|(?<![A-Za-z])N{{2,}}(?![A-Za-z])"
-_PLACE = re.compile(rf"{_BLANK}|(?<!\d)0+(?!\d)")
+_ALONE, _END = r"(?<![A-Za-z])", r"(?![A-Za-z])"
 _PIECE = re.compile(
-    rf"(?P<any>{_X})|(?P<number>#{{2,}}|(?<![A-Za-z])N{{2,}}(?![A-Za-z]))|(?P<digits>\d+)|(?P<letters>(?:(?!X{{4,}})[A-Za-z])+)|."
+    rf"(?P<any>{_ALONE}[xX]+{_END}|X{{4,}})|(?P<count>{_ALONE}(?:YY|MM|DD|HH|SS)+{_END})|(?P<number>#{{2,}}|{_ALONE}N{{2,}}{_END})"
+    r"|(?P<zeros>(?<!\d)0+(?!\d))|(?P<digits>\d+)|(?P<letters>(?:(?!X{4,})[A-Za-z])+)|."
 )
 _READ = 200  # characters after the words that introduce an example
 
@@ -163,72 +159,51 @@ class Format(NamedTuple):
 
 def format_by_example(text: str) -> Format | None:
     """The format that a query gives by an example; None where it gives none."""
-    if affix := _AFFIX.search(text):
-        example = _first(text[affix.end() :])
-        if _coded(example):
+    for found in _INTRODUCED.finditer(text):
+        example = _example(text[found.end() : found.end() + _READ])
+        if _coded(example) and (found["begins"] or found["ends"]):
             word, piece = r"\w+", re.escape(example)
-            return Format(example, rf"{_edge(example[0])}{piece}{word}" if affix[1] else rf"{word}{piece}\b")
-    if announced := _ANNOUNCED.search(text):
-        example = _example(text[announced.end() :])
-        if _coded(example):
-            return Format(example, _regex(example))
-    for likened in _LIKENED.finditer(text):
-        example = _example(text[likened.end() :])
-        if _COLOUR.fullmatch(example) or (_PLACE.search(example) and len(example) > 1):
-            return Format(example, _regex(example))
+            return Format(example, f"{_edge(example)}{piece}{word}" if found["begins"] else rf"{word}{piece}\b")
+        kinds = {piece.lastgroup for piece in _PIECE.finditer(example)}
+        place = len(example) > 1 and kinds & {"any", "number", "zeros"}
+        if _coded(example) and (found["announced"] or place or _COLOUR.fullmatch(example)):
+            return Format(example, _regex(example, kinds))
     return None
-
-
-def _first(rest: str) -> str:
-    """The quoted stretch at the beginning, or the first word."""
-    rest = rest[:_READ]
-    quoted = _QUOTED.match(rest)
-    return quoted[1].strip() if quoted else _trimmed(rest.split(maxsplit=1)[0]) if rest.strip() else ""
 
 
 def _example(rest: str) -> str:
     """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
-    rest = rest[:_READ]
-    if _QUOTED.match(rest):
-        return _first(rest)
-    coded: list[str] = []
-    for word in map(_trimmed, rest.split()):
-        if not _coded(word):
-            break
-        coded.append(word)
-    return " ".join(coded)
-
-
-def _trimmed(word: str) -> str:
-    return word.strip(_QUOTES + "(),;?!").rstrip(".:")
+    if quoted := _QUOTED.match(rest):
+        return quoted[1].strip()
+    words = (word.strip(_QUOTES + "(),;?!").rstrip(".:") for word in rest.split())
+    return " ".join(takewhile(_coded, words))
 
 
 def _coded(example: str) -> bool:
-    """Whether something is no prose: a place, a digit, or a sign inside or at an end."""
-    return "*" not in example and bool(
-        _PLACE.search(example) or _DATE.fullmatch(example) or re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
-    )
+    """Whether something is no prose: it has a place, a digit, or a sign inside or at an end."""
+    sign = re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
+    places = any(piece["any"] or piece["number"] for piece in _PIECE.finditer(example))
+    return "*" not in example and bool(sign or places)
 
 
-def _regex(example: str) -> str:
+def _regex(example: str, kinds: Set[str | None]) -> str:
     if _COLOUR.fullmatch(example):
         return rf"#[0-9A-Fa-f]{{{len(example) - 1}}}\b"
-    if _DATE.fullmatch(example):
-        runs = re.findall(r"[A-Za-z]+|[^A-Za-z]", example.replace("T", " "))
-        each = (rf"\d{{{len(run)}}}" if run.isalpha() else {" ": "[ T]"}.get(run, re.escape(run)) for run in runs)
-        return rf"\b{''.join(each)}\b"
-    blanks, digits = bool(re.search(_BLANK, example)), bool(re.search(r"\d", example))
+    blank = "any" in kinds or "number" in kinds
     pieces = []
     for piece in _PIECE.finditer(example):
-        text = piece.group()
+        text, digits = piece.group(), piece["digits"] or piece["zeros"]
         if piece["any"]:
             pieces.append(rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+")
-        elif piece["number"] or (piece["digits"] and not blanks):
+        elif piece["count"]:
+            pieces.append(rf"\d{{{len(text)}}}")
+        elif piece["number"] or (digits and not blank):
             pieces.append(r"\d+")
         else:
-            pieces.append("[A-Za-z]+" if piece["letters"] and not (blanks or digits) else re.escape(text))
-    return f"{_edge(example[0])}{''.join(pieces)}"
+            free = piece["letters"] and not (blank or {"digits", "zeros", "count"} & kinds)
+            pieces.append("[A-Za-z]+" if free else re.escape(text))
+    return f"{_edge(example)}{''.join(pieces)}"
 
 
-def _edge(char: str) -> str:
-    return r"\b" if char.isalnum() or char == "_" else ""
+def _edge(example: str) -> str:
+    return r"\b" if example[0].isalnum() or example[0] == "_" else ""

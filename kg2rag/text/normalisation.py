@@ -49,6 +49,18 @@ def plain(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
 
 
+_STROKES = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
+
+
+def unstroked(key: str) -> str:
+    """A normalised name as a keyboard without its letters writes it; Unicode does not take these for accented ones.
+
+    >>> unstroked(normalise("Łódź")), unstroked(normalise("Færøerne"))
+    ('lodz', 'faeroerne')
+    """
+    return key.translate(_STROKES)
+
+
 def entity_key(name: str) -> str:
     """The key under which a graph knows an entity: the normalised name, or the stripped one where nothing is left.
 

@@ -122,8 +122,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(library: Path, store: Store, query: str, *arguments: str) -> str:
     """What `kg2rag explain` shows of the first three hits of the dynamic hybrid."""
-    sides = "dynamic_hybrid.sides=dense+bm25+pattern+graph_augmented"
-    given = ["--path", str(library), "--graph", f"triples({library / 'triples.tsv'})", "--set", sides, "--k", "3"]
+    graph = "dynamic_hybrid.graph=graph_augmented"
+    given = ["--path", str(library), "--graph", f"triples({library / 'triples.tsv'})", "--set", graph, "--k", "3"]
     done = CliRunner().invoke(
         app,
         ["explain", "beir", query, "--systems", "dynamic_hybrid", *given, *arguments],

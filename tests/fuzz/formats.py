@@ -23,8 +23,8 @@ from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.retrievers.adapters import Recorded, trec
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.adapters import Recorded
+from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.text.records import DataError
 
 
@@ -185,6 +185,5 @@ FORMATS: Mapping[str, Format] = {
         lambda: {"run.trec": gzip.decompress(seeds.comparison()["runs/dense.trec.gz"])},
         lambda folder: Recorded.of(folder / "run.trec", CORPUS).run,
     ),
-    "qrels": Format(seeds.qrels, lambda folder: trec.load_qrels(folder / "qrels.trec")),
     "analyser": Format(seeds.analyser, _analyser),
 }

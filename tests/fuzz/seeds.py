@@ -23,9 +23,7 @@ from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.retrievers.adapters import Recorded
-from kg2rag.retrievers.adapters.trec import dump_qrels
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
@@ -398,10 +396,6 @@ def store() -> Files:
 
     files = written(lambda folder: Store(folder).entry("thing", KEY, build))
     return {name: data for name, data in files.items() if name.endswith("manifest.json")} | files
-
-
-def qrels() -> Files:
-    return {"qrels.trec": dump_qrels(DATA.qrels).encode()}
 
 
 def analyser() -> Files:

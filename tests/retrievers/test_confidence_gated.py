@@ -130,6 +130,20 @@ def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(kb:
     )
 
 
+def test_without_the_graph_the_confidence_is_the_designs_half_and_no_entity_is_recognised(kb: KnowledgeBase) -> None:
+    said = ConfidenceGated(kb, use_graph=False).retrieve(NAMED).notes
+    assert (said.confidence, said.entities, said.graph_results, said.vector_results) == (0.5, (), 0, 2)
+
+
+def test_a_short_name_that_is_like_no_passage_is_found_by_its_words(tmp_path: Path) -> None:
+    extraction = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p1"),))
+    texts = ("The hub is round.", "Elsewhere.", "Nothing.", "More.")
+    kb = knowledge_base(passages(*texts), extraction, {"Hub": (0.3, 0.1, 0.0, 0.0)}, Store(tmp_path))
+    found = ConfidenceGated(kb).retrieve("Hub")
+    assert [(hit.passage_id, hit.stage) for hit in found] == [("p0", "bm25")]
+    assert len(ConfidenceGated(kb).retrieve("Hub which nothing is like")) == 0
+
+
 @pytest.mark.parametrize("text", ["Explain Auth Service", "List Auth Service keys"])
 def test_the_verb_of_an_imperative_is_no_part_of_the_name(kb: KnowledgeBase, text: str) -> None:
     assert [entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities] == ["Auth Service"]

@@ -109,29 +109,3 @@ def test_preparing_runs_one_query_through_every_stage() -> None:
     (retriever >> stage).prepare([Query("1", "one"), Query("2", "two")])
     assert stage.given == [[7]]
     assert all(texts == ["one"] for texts, _ in retriever.asked)
-
-
-def test_a_pipeline_shows_its_steps_and_their_parameters_in_jupyter() -> None:
-    html = (fuse(Falling(), Falling(), constant=10) >> Reverse(7))._repr_html_()
-    assert re.findall(r"<strong>(\w+)</strong>", html) == ["Fusion", "Falling", "Falling", "Reverse"]
-    assert html.count("&gt;&gt;") == 1
-    assert re.findall(r"bold\">(\w+=[^<]+)<", html) == ["constant=10", "depth=7"]
-
-
-@dataclass(frozen=True)
-class Named(Falling):
-    name: object = "plain"
-
-
-def test_what_a_box_shows_is_escaped() -> None:
-    html = Named(name="<script>")._repr_html_()
-    assert "<script>" not in html
-    assert "&lt;script&gt;" in html
-
-
-def test_a_system_that_cannot_be_drawn_still_shows_its_name() -> None:
-    class Silent:
-        def __repr__(self) -> str:
-            raise RuntimeError("no words")
-
-    assert Named(name=Silent())._repr_html_() == "<code>Named</code>"

@@ -78,21 +78,22 @@ def test_a_query_with_nothing_to_look_up_has_no_hit_and_says_so(pattern: Pattern
 
 @pytest.mark.parametrize("text", ["/(a+)+$/", "/(a|aa)+$/", "/(x+x+)+y/"])
 def test_a_regular_expression_that_makes_backtracking_engines_hang_is_answered(tmp_path: Path, text: str) -> None:
-    pattern = pattern_over({"hostile": "a" * 50_000 + "!" + "x" * 50_000}, tmp_path, seconds=600)
+    pattern = pattern_over({"hostile": "a" * 50_000 + "!" + "x" * 50_000}, tmp_path)
     assert pattern.retrieve(text).passage_ids == []
 
 
-def test_a_regular_expression_that_takes_too_long_is_an_error_that_names_it(tmp_path: Path) -> None:
-    pattern = pattern_over({str(i): "ab" * 500 for i in range(200)}, tmp_path, seconds=1e-9)
-    with pytest.raises(TimeoutError, match=r"query 'q': the regular expression /b\+c/ took more than"):
-        pattern.retrieve("/b+c/")
+@pytest.mark.parametrize("text", ["/usr/lib(x/", "/usr/lib[x/"])
+def test_what_no_engine_could_read_is_a_path_and_no_regular_expression(tmp_path: Path, text: str) -> None:
+    ranking = pattern_over({"path": "it lies in usr/lib", "else": "nothing"}, tmp_path).retrieve(text)
+    assert ranking.passage_ids == ["path"]
+    assert not any(term.startswith("/") and term.endswith("/") for term in ranking.notes.terms)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("text", ["/[/", r"/(a)\1/", "/(?=a)/", "/((a{1,100}){1,100}){1,100}/", f"/{'a' * 5000}/"])
+@pytest.mark.parametrize("text", [r"/(a)\1/", "/(?=a)/", "/((a{1,100}){1,100}){1,100}/", f"/{'a' * 5000}/"])
 def test_a_regular_expression_that_cannot_be_matched_in_linear_time_or_is_endless_is_refused(
     pattern: Pattern, text: str
 ) -> None:
-    with pytest.raises(ValueError, match=r"query .q.: .*(linear time|has 5000 characters)"):
+    with pytest.raises(ValueError, match=r"query .q.: .*linear time"):
         pattern.retrieve(text)
 
 

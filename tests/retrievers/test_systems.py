@@ -115,7 +115,7 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
         ("confidence_gated", "min_score", 1.5, "min_score must be .*1.5"),
         ("confidence_gated", "hops", 4, "hops must be .*4"),
         ("hippo2", "fact_filter", "llm", "fact_filter must be"),
-        ("dynamic_hybrid", "sides", "dense,bm25,pattern,dense", r"dense\+bm25\+pattern\+dense"),
+        ("dynamic_hybrid", "sides", "dense,bm25,pattern", r"dense\+bm25\+pattern"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_with_what_can(

@@ -26,7 +26,7 @@ from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency, collect
-from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.text.normalisation import entity_key, normalise, unstroked
 from kg2rag.types import Corpus, IntArray, Triple
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class KnowledgeGraph:
         for code, aliases in enumerate(self.aliases):
             for alias in aliases:
                 codes.setdefault(entity_key(alias), code)
+        for key, code in list(codes.items()):
+            codes.setdefault(unstroked(key), code)
         return codes
 
     def find(self, name: str) -> int | None:

@@ -22,7 +22,7 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
 from kg2rag.knowledge.graph.csr import Codes, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
-from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise
+from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
 from kg2rag.text.records import DataError, as_parquet, read_parquet, reading, sha256
 from kg2rag.types import Corpus
 
@@ -78,11 +78,13 @@ def triple_texts(graph: KnowledgeGraph) -> list[str]:
 
 
 def entity_lexicon(graph: KnowledgeGraph) -> tuple[Lexicon, list[int]]:
-    """Finds the names, and then the aliases, of entities; the list maps a match to its entity."""
+    """Finds the names, then the aliases, then both without strokes (Lodz); the list maps a match to its entity."""
     written = [*enumerate(graph.names), *((code, alias) for code, own in enumerate(graph.aliases) for alias in own)]
     codes: dict[str, int] = {}
     for entity, name in written:
         codes.setdefault(normalise(name), entity)
+    for key, entity in list(codes.items()):
+        codes.setdefault(unstroked(key), entity)
     for word in FUNCTION_WORDS:
         codes.pop(word, None)
     return Lexicon(list(codes)), list(codes.values())

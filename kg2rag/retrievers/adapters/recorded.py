@@ -15,7 +15,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
-from kg2rag.types import Corpus, IntArray, Notes, Passage, QADataset, Query, Ranking, called, top_with_ties
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
 
 FIELDS = ("query_id", "passage_id", "score")
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
@@ -46,14 +46,14 @@ class Recorded(Retriever):
     def __post_init__(self) -> None:
         known = set(self.corpus.ids)
         for query, hits in self.run.items():
-            ids = pd.Series([id_ for id_, _ in hits], dtype=object)
-            if len(unknown := ids[~ids.isin(known)]):
+            ids, where = [id_ for id_, _ in hits], f"run {self.name!r}, query {query!r}"
+            if unknown := [id_ for id_ in ids if id_ not in known]:
                 raise ValueError(
-                    f"run {self.name!r}, query {query!r}: passage {unknown.iloc[0]!r} is not in the corpus "
-                    f"({len(unknown)} of {len(ids)} are not). Was the run made over another corpus?"
+                    f"{where}: passage {unknown[0]!r} is not in the corpus ({len(unknown)} of {len(ids)} are not). "
+                    "Was the run made over another corpus?"
                 )
-            if len(twice := ids[ids.duplicated()]):
-                raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice.iloc[0]!r} is ranked twice.")
+            if len(set(ids)) < len(ids):
+                raise ValueError(f"{where}: passage {max(ids, key=ids.count)!r} is ranked twice.")
 
     @classmethod
     def of(cls, given: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()) -> Recorded:
@@ -70,8 +70,7 @@ class Recorded(Retriever):
         Raises ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
         """
         if isinstance(given, Path | str):
-            path = Path(given)
-            with reading(path, "Is it a run over this corpus?", ValueError):
+            with reading(path := Path(given), "Is it a run over this corpus?", ValueError):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
         if _is_ranx(given):
             name, runs = name or given.name, given.to_dict().items()
@@ -104,16 +103,16 @@ class Recorded(Retriever):
                 f"run {self.name!r} lacks {len(missing)} of {len(queries)} queries (first: {missing[0]!r}). "
                 "Every query needs a ranking, if an empty one."
             )
-        return [self._ranking(query.id).top(k) for query in queries]
-
-    def _ranking(self, query: str) -> Ranking:
-        hits = self.run.get(query, ())
-        rows = np.array([self.corpus.row(id_) for id_, _ in hits], dtype=np.int64)
-        scores = np.array([score for _, score in hits], dtype=np.float64)
-        # A ranking's order is canonical, by (-score, corpus position); a run's order need not be.
-        if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
-            scores = 1.0 / np.arange(1, len(hits) + 1)
-        return Ranking(query, rows, scores, self.corpus.ids, stages=(self.name,))
+        rankings = []
+        for query in queries:
+            hits = self.run.get(query.id, ())
+            rows = np.array([self.corpus.row(id_) for id_, _ in hits], dtype=np.int64)
+            scores = np.array([score for _, score in hits], dtype=np.float64)
+            # A ranking's order is canonical, by (-score, corpus position); a run's order need not be.
+            if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
+                scores = 1.0 / np.arange(1, len(hits) + 1)
+            rankings.append(Ranking(query.id, rows, scores, self.corpus.ids, stages=(self.name,)).top(k))
+        return rankings
 
 
 @dataclass(frozen=True)
@@ -165,16 +164,13 @@ class ScoreFunction(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Score every passage, or every candidate. ValueError: a score is not finite, or `k` is below 1."""
-        passages, masks = list(self.kb.corpus), self.kb.candidates(queries)
-        return [self._ranking(query, mask, passages, k) for query, mask in zip(queries, masks, strict=True)]
-
-    def _ranking(self, query: Query, mask: IntArray | None, passages: Sequence[Passage], k: int) -> Ranking:
-        rows = np.arange(len(passages)) if mask is None else mask
-        scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
-        kept = top_with_ties(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `Ranking.of`, which refuses it
-        rows, scores, stages, parts = rows[kept], scores[kept], (self.name,), {"score": scores[kept]}
-        notes, ids = Notes("score", "text"), self.kb.corpus.ids
-        return Ranking.of(query.id, rows, scores, ids, stages=stages, score_parts=parts, notes=notes).top(k)
+        passages, rankings = list(self.kb.corpus), []
+        for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
+            rows = np.arange(len(passages)) if mask is None else mask
+            scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
+            said = {"stages": (self.name,), "score_parts": {"score": scores}, "notes": Notes("score", "text")}
+            rankings.append(Ranking.of(query.id, rows, scores, self.kb.corpus.ids, **said).top(k))  # type: ignore[arg-type]
+        return rankings
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:
@@ -191,21 +187,16 @@ def as_system(name: str, given: Any, data: QADataset) -> Any:
 
 
 def _is_ranx(given: object) -> bool:
-    ranx = sys.modules.get("ranx")
-    return ranx is not None and isinstance(given, ranx.Run)
+    return "ranx" in sys.modules and isinstance(given, sys.modules["ranx"].Run)
 
 
 def _hits(found: Any, query: object) -> list[tuple[str, float]]:
     """Ids and scores, best first; 1/rank for ids alone."""
     if isinstance(found, Mapping):
         return sorted(((str(id_), float(score)) for id_, score in found.items()), key=lambda hit: -hit[1])
-    what = f"the ranking of {query!r}"
     if isinstance(found, str | bytes) or not isinstance(found, Iterable):
-        raise TypeError(f"{what} is {called(found)}; passage ids are wanted, best first, or pairs of id and score.")
-    hits: list[tuple[str, float]] = []
-    for place, hit in enumerate(found, start=1):
-        pair = hit if isinstance(hit, tuple) else (hit, 1.0 / place)
-        if len(pair) != 2:
-            raise TypeError(f"{what}: hit {place} is {hit!r}; a passage id is wanted, or a pair of id and score.")
-        hits.append((str(pair[0]), float(pair[1])))
-    return hits
+        raise TypeError(f"the ranking of {query!r} is {called(found)}; wanted: passage ids, or (id, score).")
+    pairs = [hit if isinstance(hit, tuple) else (hit, 1.0 / place) for place, hit in enumerate(found, start=1)]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        raise TypeError(f"the ranking of {query!r} has {wrong[0]!r}, which is no passage id and no (id, score).")
+    return [(str(id_), float(score)) for id_, score in pairs]

@@ -5,29 +5,35 @@
 - `LLMAnalyser`: weights by a language model, prompted as in the design. Unambiguous errors of a small model are
   repaired: broken JSON, weights that sum to 100 or nearly to 1. Anything else raises an error that names the query,
   unless another analyser follows: `llm(MODEL@BASE_URL)+rules`.
-- `learned.LearnedAnalyser`: weights fitted on questions with known gold.
+- `LearnedAnalyser`: weights fitted on questions with known gold.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted, unusable
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
+from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, Signals, read
+from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
-from kg2rag.types import ParameterError, Query
+from kg2rag.types import FloatArray, ParameterError, Query
 
 SIDES = ("dense", "sparse", "pattern", "graph")
 """The four kinds of retrieval, in the order of every table and vector of weights."""
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
+MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
+ARRAYS = ("grid", "coefficients", "intercept")
 NEARLY = 0.1
 """How far from 1 (or 100) the weights of a language model may sum and still be rescaled."""
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
@@ -37,14 +43,12 @@ _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip
 class QueryAnalysis:
     """The type of a query, the weight of each side (at least 0, their sum 1), and the reason.
 
-    `names_nothing` : only the meaning counts, unless the search shows a chain. `warning` : why another analyser than
-    the first of a chain decided.
+    `warning` : why another analyser than the first of a chain decided.
     """
 
     query_type: str
     weights: Mapping[str, float] = field(hash=False)
     reasoning: str
-    names_nothing: bool = False
     warning: str = ""
 
     def __post_init__(self) -> None:
@@ -98,9 +102,9 @@ _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
 )
 
 
-def analysis_of(kind: Kind, reasoning: str, *, names_nothing: bool = False) -> QueryAnalysis:
+def analysis_of(kind: Kind, reasoning: str) -> QueryAnalysis:
     """A query of some kind."""
-    return QueryAnalysis(kind[0], dict(zip(SIDES, kind[1], strict=True)), reasoning, names_nothing)
+    return QueryAnalysis(kind[0], dict(zip(SIDES, kind[1], strict=True)), reasoning)
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,10 @@ class RuleAnalyser:
         return [self._decide(read(query.text, self.vocabulary)) for query in queries]
 
     def _decide(self, found: Signals) -> QueryAnalysis:
-        fits, kind, reason = next(rule for rule in _RULES if rule[0](found))
-        shown = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
-        return analysis_of(kind, reason.format(**shown), names_nothing=fits is _RULES[-1][0])
+        kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(found))
+        return analysis_of(
+            kind, reason.format(names=", ".join(found.names[:3]), misspelt=", ".join(found.misspelt[:3]))
+        )
 
 
 @dataclass(frozen=True)
@@ -135,16 +140,15 @@ class FixedAnalyser:
     def __post_init__(self) -> None:
         try:
             by_side = dict(self.weights if isinstance(self.weights, Mapping) else zip(SIDES, self.weights, strict=True))
-            QueryAnalysis("mixed", {side: float(weight) for side, weight in by_side.items()}, "")
+            checked = QueryAnalysis("mixed", {side: float(weight) for side, weight in by_side.items()}, "")
         except (TypeError, ValueError) as error:
             wanted = f"one number each for {', '.join(SIDES)}, in this order or by name"
             raise ParameterError(f"weights must be {wanted}, not {self.weights!r}: {error}") from None
-        object.__setattr__(self, "weights", tuple(float(by_side[side]) for side in SIDES))
+        object.__setattr__(self, "weights", tuple(map(checked.weights.__getitem__, SIDES)))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The weights as given; the type is "mixed"."""
-        weights = dict(zip(SIDES, cast(Sequence[float], self.weights), strict=True))
-        return [QueryAnalysis("mixed", weights, "weights as given")] * len(queries)
+        return [analysis_of(("mixed", self.weights), "weights as given")] * len(queries)  # type: ignore[arg-type]
 
 
 class _Weights(BaseModel):
@@ -167,24 +171,20 @@ class Reply(BaseModel):
 class LLMAnalyser:
     """Prompts a language model for every query, a batch at once; equal texts are sent once.
 
-    Parameters
-    ----------
-    model : the model; its earlier answers come from the store.
-    prompt : `{query}` is replaced by the query as a JSON string, so that quotes cannot end it.
+    `model` : its earlier answers come from the store.
     """
 
     model: ChatModel
-    prompt: str = _PROMPT
 
-    def __post_init__(self) -> None:
-        if "{query}" not in self.prompt:
-            raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
+    @classmethod
+    def named(cls, store: Store, _: TrigramIndex | None, model: str) -> LLMAnalyser:
+        """With the model of a name, "MODEL@BASE_URL", whose replies the store keeps."""
+        return cls(chat_model(model, store, "llm"))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
-        prompts = [self.prompt.replace("{query}", quoted(query.text)) for query in queries]
-        names = [name_of(query) for query in queries]
-        analyses = []
+        names, analyses = list(map(name_of, queries)), []
+        prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
         for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
             reply, given = completion.parsed, completion.parsed.weights.model_dump()
             total = sum(given.values())
@@ -193,6 +193,87 @@ class LLMAnalyser:
             weights = {side: weight / total for side, weight in given.items()}
             analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
         return analyses
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedAnalyser:
+    """Weights with the highest score that a ridge regression predicts from `signals.FEATURES`, over a grid of weights.
+
+    `eval/weights.py --save FILE` fits one on questions with known gold and writes it; `load` reads it.
+
+    Attributes
+    ----------
+    grid : (n_grid, 4) weights to choose from.
+    coefficients, intercept : (n_grid, n_features) and (n_grid,), of predicted score.
+    alpha : strength of the ridge's regularisation that cross-validation chose.
+    fitted_on : hashes of the texts it was fitted on; it refuses to analyse these.
+    """
+
+    grid: FloatArray = field(repr=False)
+    coefficients: FloatArray = field(repr=False)
+    intercept: FloatArray = field(repr=False)
+    alpha: float
+    fitted_on: frozenset[str] = field(repr=False)
+    vocabulary: TrigramIndex | None = field(default=None, repr=False)
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """The weights with the highest predicted score; the first of equals. The type is that of `RuleAnalyser`.
+
+        ValueError: a query is one of those the model was fitted on, so that no score profits from it.
+        """
+        if seen := [query for query in queries if fingerprint(query) in self.fitted_on]:
+            raise ValueError(
+                f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r}) are among those "
+                "this analyser was fitted on. Evaluate it on other questions."
+            )
+        # einsum: BLAS may round a batch and a single query differently.
+        features = features_of(queries, self.vocabulary)
+        predicted = np.einsum("gf,qf->qg", self.coefficients, features) + self.intercept
+        chosen = predicted.round(9).argmax(axis=1)
+        reasons = [f"predicted score {best:.3f}, the highest of the grid" for best in predicted.max(axis=1, initial=0)]
+        rules = RuleAnalyser(self.vocabulary).analyse(queries)
+        columns = zip(rules, self.grid[chosen].tolist(), reasons, strict=True)
+        return [analysis_of((rule.query_type, tuple(weights)), reason) for rule, weights, reason in columns]
+
+    @classmethod
+    def named(cls, _: Store, vocabulary: TrigramIndex | None, file: Path) -> LearnedAnalyser:
+        """As `load`, for the table of names."""
+        return cls.load(file, vocabulary)
+
+    def save(self, path: Path | str) -> None:
+        """Write the model as JSON, without the vocabulary."""
+        arrays = {name: getattr(self, name).tolist() for name in ARRAYS}
+        record = {**MADE_FOR, "alpha": self.alpha, **arrays, "fitted_on": sorted(self.fitted_on)}
+        Path(path).write_text(json.dumps(record), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
+        """Read what `save` wrote; DataError where the file has other features or shapes than this version."""
+        with reading(path, "Fit the analyser anew."):
+            record = read_json(Path(path))
+            for name, wanted in MADE_FOR.items():
+                if record.get(name) != wanted:
+                    given = quote(record.get(name))
+                    raise DataError(f"{path}: {name} is {given}, not {wanted!r}. Fit the analyser anew.")
+            arrays = [np.array(record[name], dtype=np.float64) for name in ARRAYS]
+            shapes, n = [array.shape for array in arrays], len(arrays[0])
+            if shapes != [(n, len(SIDES)), (n, len(FEATURES)), (n,)] or not all(np.isfinite(a).all() for a in arrays):
+                raise DataError(f"{path}: {', '.join(ARRAYS)} have shapes {shapes} or a number that is not finite.")
+            grid, coefficients, intercept = arrays
+            fitted_on = frozenset(record["fitted_on"])
+            return cls(grid, coefficients, intercept, float(record["alpha"]), fitted_on, vocabulary)
+
+
+def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
+    """(n_queries, n_features), the `FEATURES` of each query's form."""
+    rows = [read(query.text, vocabulary).numbers() for query in queries]
+    return np.array(rows, dtype=np.float64).reshape(len(queries), len(FEATURES))
+
+
+def fingerprint(query: Query) -> str:
+    """Of the text with case and spacing folded: a question in capitals is not a new one."""
+    folded = " ".join(query.text.casefold().split())
+    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -215,22 +296,12 @@ class ChainAnalyser:
             return [replace(found, warning=f"{type(first).__name__}: {error}")]
 
 
-def _learned(_: Store, vocabulary: TrigramIndex | None, file: Path) -> Analyser:
-    from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
-
-    return LearnedAnalyser.load(file, vocabulary)
-
-
-def _llm(store: Store, _: TrigramIndex | None, model: str) -> Analyser:
-    return LLMAnalyser(chat_model(model, store, "llm"))
-
-
 ANALYSERS: Registry[Analyser] = Registry(
     "analyser",
     {
         "fixed": lambda _store, _vocabulary: FixedAnalyser(),
-        "learned(FILE)": _learned,
-        "llm(MODEL@BASE_URL)": _llm,
+        "learned(FILE)": LearnedAnalyser.named,
+        "llm(MODEL@BASE_URL)": LLMAnalyser.named,
         "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
     },
     group="kg2rag.analysers",

@@ -15,6 +15,7 @@ from typing import Any
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.linkers import phrases
+from kg2rag.retrievers.pattern import slashed
 from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks_like_name, members, split, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
@@ -46,7 +47,6 @@ _FORMS = {  # what a query says anywhere, or with ^ at its beginning
 _FOUND = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
 _FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
 _QUOTED_CODE = re.compile(r"[\"'`“‘]([^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*)[\"'`”’]")
-_REGEX = re.compile(r"/.+/i?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     found = Signals(
         **says,
         asks_relation=asks_relation(text),
-        as_pattern=bool(_REGEX.fullmatch(text)) or any(map(_wildcard, text.split())),
+        as_pattern=slashed(text) is not None or any(map(_wildcard, text.split())),
         coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)) or format_by_example(text) is not None,
         words=len(words),
         content_words=len(content),

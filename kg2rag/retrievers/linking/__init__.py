@@ -1,4 +1,4 @@
-"""Queries -> the entities of the graph that they name. To add a linker: one file here, and one line in `LINKERS`.
+"""Queries -> the entities of the graph that they name. To add one: a file here, a line in `LINKERS`.
 
 Names joined by `+` are a chain: the first of them that links anything decides, query by query.
 """
@@ -17,8 +17,7 @@ LINKERS: Registry[Linker] = Registry(
     "linker",
     {
         "embedding": "kg2rag.retrievers.linking.linkers:EmbeddingLinker",
-        "fuzzy": "kg2rag.retrievers.linking.fuzzy:FuzzyLinker",
-        "gold(FILE)": "kg2rag.retrievers.linking.linkers:GoldLinker.read",
+        "fuzzy": "kg2rag.retrievers.linking.linkers:FuzzyLinker",
         "llm(MODEL@BASE_URL)": "kg2rag.retrievers.linking.llm:named",
         "ngram": "kg2rag.retrievers.linking.linkers:NGramLinker",
         "phrase": "kg2rag.retrievers.linking.linkers:PhraseLinker",

@@ -23,7 +23,6 @@ from kg2rag.types import Count, Query, Threshold, component
 
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 _NAME = '"name", its usual full name'
-_TYPE = '"type", one of the types above'
 
 
 class UnknownNameWarning(UserWarning):
@@ -58,59 +57,41 @@ class LLMLinker:
         types = self.kb.graph.entity_types if self.types is None else self.types
         places = {
             "types": f"The graph knows entities of these types and no others: {', '.join(types)}." if types else "",
-            "fields": f"{_NAME}, and {_TYPE}" if types else _NAME,
+            "fields": f'{_NAME}, and "type", one of the types above' if types else _NAME,
             "limit": self.limit,
         }
         prompts = [_PROMPT.format(query=quoted(query.text), **places) for query in sent]
         answers = ask_each(self.model, [name_of(query) for query in sent], prompts, _schema(types), "linking")
         found: dict[str, list[Link]] = {}
-        unknown: list[tuple[Query, str]] = []
+        unknown: list[str] = []
         for query, answer in zip(sent, answers, strict=True):
-            found[query.text], lacking = self._looked_up(query, answer.parsed)
-            unknown += [(query, name) for name in lacking]
+            named = dict.fromkeys(each.name for each in answer.parsed.entities)  # type: ignore[attr-defined]
+            entities = {name: self.kb.graph.find(name) for name in named}
+            unknown += [f"{name!r}, of {name_of(query)}" for name, entity in entities.items() if entity is None]
+            links = dict[int, Link]()
+            for name, entity in entities.items():
+                if entity is not None and entity not in links:
+                    links[entity] = Link(entity, self._span(query.text, name, entity), "llm", self.confidence)
+            found[query.text] = list(links.values())[: self.limit]
         if unknown:
-            query, name = unknown[0]
-            warnings.warn(
-                f"The model named {len(unknown)} entities that the graph lacks, which are not used "
-                f"(first: {name!r}, of {name_of(query)}).",
-                UnknownNameWarning,
-                stacklevel=2,
-            )
+            message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
+            warnings.warn(f"{message} (first: {unknown[0]}).", UnknownNameWarning, stacklevel=2)
         return [found.get(query.text, []) for query in queries]
 
-    def _looked_up(self, query: Query, answer: Any) -> tuple[list[Link], list[str]]:
-        """The entities found, in the model's order, and the names that the graph lacks."""
-        graph, links, unknown = self.kb.graph, dict[int, Link](), dict[str, None]()
-        for name in (each.name for each in answer.entities):
-            entity = graph.find(name)
-            if entity is None:
-                unknown[name] = None
-            elif entity not in links and len(links) < self.limit:
-                span = _span(query.text, (name, graph.names[entity], *graph.aliases[entity]))
-                links[entity] = Link(entity, span, "llm", self.confidence)
-        return list(links.values()), list(unknown)
+    def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
+        """Where the text has a name of an entity; all of it where it has none."""
+        names = (name, self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
+        keys = filter(None, dict.fromkeys(map(normalise, names)))
+        return next((span for _, span in Lexicon(list(keys)).find(text, capitals=False)), (0, len(text)))
 
 
 def _schema(types: Sequence[str]) -> type[BaseModel]:
     """The form of the answer: entities, each with its name and, where there are types, one of those."""
-    if not types:
-        entity = create_model("Entity", name=(str, ...))
-    else:
-        by_key: Mapping[str, str] = {entity_key(kind): kind for kind in types}
-
-        def known(given: Any) -> Any:
-            return by_key.get(entity_key(given), given) if isinstance(given, str) else given
-
-        kind: Any = Annotated[Literal.__getitem__(tuple(types)), BeforeValidator(known)]
-        entity = create_model("Entity", name=(str, ...), type=(kind, ...))
+    by_key: Mapping[Any, str] = {entity_key(kind): kind for kind in types}
+    known = BeforeValidator(lambda given: by_key.get(entity_key(given), given) if isinstance(given, str) else given)
+    kind = {"type": (Annotated[Literal.__getitem__(tuple(types)), known], ...)} if types else {}
+    entity = create_model("Entity", name=(str, ...), **kind)  # type: ignore[call-overload]
     return create_model("NamedEntities", entities=(list[entity], ...))  # type: ignore[valid-type]
-
-
-def _span(text: str, surfaces: Sequence[str]) -> tuple[int, int]:
-    """Where the text has one of some names; all of it where it has none."""
-    keys = [key for key in dict.fromkeys(map(normalise, surfaces)) if key]
-    spans = (span for _, span in Lexicon(keys).find(text, capitals=False))
-    return next(spans, (0, len(text)))
 
 
 def named(kb: KnowledgeBase, model: str, *, limit: int = 5, confidence: float = 0.8) -> LLMLinker:

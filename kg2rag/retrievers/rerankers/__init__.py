@@ -7,7 +7,6 @@ file here, and a line in `RERANKERS`.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.text.registry import Registry
-from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, called, component, rescored
+from kg2rag.types import Count, FloatArray, Query, Ranking, called, component, rescored
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
@@ -53,19 +52,18 @@ def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray
 
     ValueError: the reranker returned another number of scores, or one that is not finite.
     """
-    every = [pair for group in pairs for pair in group]
     if isinstance(reranker, ListReranker):
-        found = list(map(np.asarray, reranker.score_lists(pairs)))
+        found = [np.asarray(own, dtype=np.float64) for own in reranker.score_lists(pairs)]
     else:
-        scores = np.asarray(reranker.scores(every), dtype=np.float64)
-        found = np.split(scores, np.cumsum(list(map(len, pairs)))[:-1]) if len(scores) == len(every) else [scores]
-    given, wanted = [each.shape for each in found], [(len(group),) for group in pairs]
-    if every and given != wanted:
+        scores = np.asarray(reranker.scores([pair for own in pairs for pair in own]), dtype=np.float64)
+        found = np.split(scores, np.cumsum(list(map(len, pairs)))[:-1]) if pairs else []
+    given, wanted = [own.shape for own in found], [(len(own),) for own in pairs]
+    if given != wanted:
         raise ValueError(f"{reranker!r} returned scores of shapes {given} for lists of {wanted} pairs.")
-    for (query, text), score in zip(every, np.concatenate([np.empty(0), *found]), strict=True):
-        if not np.isfinite(score):
-            raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
-    return found if every else [np.empty(0) for _ in pairs]
+    for own, values in zip(pairs, found, strict=True):
+        for at in np.flatnonzero(~np.isfinite(values)).tolist():
+            raise ValueError(f"{reranker!r}: the score of {own[at][1][:60]!r} for {own[at][0][:60]!r} is not finite.")
+    return found
 
 
 class Following:
@@ -83,20 +81,15 @@ class Following:
 
 @dataclass(frozen=True)
 class FunctionReranker(Following):
-    """A function of your own: of (query, text) -> a score, or of a list of such pairs -> their scores."""
+    """A function of (query, text), or with `of_pairs` of a list of such pairs, that gives a score for each."""
 
     function: Callable[..., Any] = field(repr=False)
+    of_pairs: bool = False
     name: str = ""
 
     def scores(self, pairs: Pairs) -> FloatArray:
         """What the function says of the pairs."""
-        given = inspect.signature(self.function).parameters.values()
-        needed = [
-            one
-            for one in given
-            if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-        found = self.function(list(pairs)) if len(needed) < 2 else [self.function(*pair) for pair in pairs]
+        found = self.function(list(pairs)) if self.of_pairs else [self.function(*pair) for pair in pairs]
         return np.asarray(found, dtype=np.float64)
 
 
@@ -113,15 +106,6 @@ class BiEncoder(Following):
         queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
         cosines: FloatArray = np.einsum("ij,ij->i", queries, self.kb.encode_once([text for _, text in pairs]))
         return cosines
-
-    def passage_scores(self, queries: Sequence[Query], rows: Sequence[IntArray]) -> list[FloatArray]:
-        """For each query the cosines of some of the corpus's passages."""
-        vectors = self.kb.encode_queries(queries).astype(np.float64)
-        passages = [self.kb.vectors[chosen].astype(np.float64) for chosen in rows]
-        return [
-            np.einsum("ij,ij->i", np.broadcast_to(vector, own.shape), own)
-            for vector, own in zip(vectors, passages, strict=True)
-        ]
 
 
 @component
@@ -145,15 +129,10 @@ class CrossEncoder(Following):
     batch_size: Count = 1
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """The model's output, through its own activation; equal pairs are scored once.
-
-        ValueError: the model has several outputs, as a classifier has.
-        """
-        pairs = [(well_formed(query), well_formed(text)) for query, text in pairs]
-        distinct = list(dict.fromkeys(pairs))
-        found = self._network.predict(distinct, batch_size=self.batch_size, show_progress_bar=False) if distinct else ()
-        by_pair = dict(zip(distinct, np.asarray(found, dtype=np.float64).tolist(), strict=True))
-        return np.array([by_pair[pair] for pair in pairs])
+        """The model's output, through its own activation. ValueError: it has several, as a classifier has."""
+        read = [(well_formed(query), well_formed(text)) for query, text in pairs]
+        found = self._network.predict(read, batch_size=self.batch_size, show_progress_bar=False) if read else ()
+        return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def _network(self) -> Network:
@@ -192,7 +171,8 @@ def as_reranker(given: Any, kb: KnowledgeBase) -> Any:
     if given is None or isinstance(given, type) or hasattr(given, "scores") or hasattr(given, "score_lists"):
         return given
     function = getattr(given, "predict", given)
-    return FunctionReranker(function, getattr(function, "__qualname__", "")) if callable(function) else given
+    name = getattr(function, "__qualname__", "")
+    return FunctionReranker(function, function is not given, name) if callable(function) else given
 
 
 class RerankingStage(Stage):
@@ -213,8 +193,7 @@ class RerankingStage(Stage):
     @property
     def scorer(self) -> Reranker:
         """The reranker that scores."""
-        given: Reranker | None = self.reranker
-        return given if given is not None else BiEncoder(self.kb)
+        return BiEncoder(self.kb) if self.reranker is None else self.reranker
 
 
 @dataclass(frozen=True)
@@ -227,7 +206,7 @@ class Rerank(RerankingStage):
     Parameters
     ----------
     reranker : None for the default, a bi-encoder by the knowledge base's embedder; a `Reranker` or its name; a function
-        of (query, text), or of a list of such pairs; an object with `predict(pairs)`, as sentence-transformers has.
+        of (query, text); an object with `predict(pairs)`, as sentence-transformers has.
     depth : hits read, and so at most returned.
     """
 
@@ -239,12 +218,12 @@ class Rerank(RerankingStage):
         """All pairs of the batch in one call; passages that the scorer's corpus has are not encoded as texts."""
         scorer, corpus = self.scorer, self.kb.corpus
         if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
-            found = scorer.passage_scores(queries, [ranking.rows for ranking in rankings])
+            columns = zip(scorer.kb.encode_queries(queries), rankings, strict=True)
+            found = [scorer.kb.dense.cosines(vector, ranking.rows) for vector, ranking in columns]
         else:
             texts = [[corpus.contents[row] for row in ranking.rows.tolist()] for ranking in rankings]
-            found = score_batches(
-                scorer, [[(q.text, text) for text in own] for q, own in zip(queries, texts, strict=True)]
-            )
+            pairs = [[(query.text, text) for text in own] for query, own in zip(queries, texts, strict=True)]
+            found = score_batches(scorer, pairs)
         return [
             rescored(
                 ranking,

@@ -10,7 +10,7 @@ one reading is read, anything else is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
@@ -63,29 +63,29 @@ class LLMReranker(Following):
 
         CompletionError: an answer is missing, or no order of the passages sent; the query is named.
         """
-        orders = [list(range(len(pairs))) for pairs in lists]
-        moves = [list(self._windows(len(pairs))) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
+        orders = [np.arange(len(pairs)) for pairs in lists]
+        moves = [self.windows(len(pairs)) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
         for at in range(max(map(len, moves), default=0)):
-            current = [i for i, windows in enumerate(moves) if at < len(windows)]
-            windows = [[lists[i][place] for place in orders[i][moves[i][at]]] for i in current]
-            for i, permuted in zip(current, self._permutations(windows), strict=True):
-                window = orders[i][moves[i][at]]
-                orders[i][moves[i][at]] = [window[place] for place in permuted]
+            open_ = [(i, moves[i][at]) for i in range(len(lists)) if at < len(moves[i])]
+            shown = [[lists[i][place] for place in orders[i][window]] for i, window in open_]
+            for (i, window), permuted in zip(open_, self._permutations(shown), strict=True):
+                orders[i][window] = orders[i][window][permuted]
         return [1 / (1.0 + np.argsort(order)) for order in orders]
 
-    def _windows(self, n: int) -> Iterator[slice]:
+    def windows(self, n: int) -> list[slice]:
         """The windows over a list of `n`, the last places first; none where there is nothing to compare."""
-        start = max(0, n - self.window)
-        while n > 1:
-            yield slice(start, min(start + self.window, n))
-            if start == 0:
-                return
-            start = max(0, start - self.step)
+        starts = [*range(n - self.window, 0, -self.step), 0] if n > 1 else []
+        return [slice(start, min(start + self.window, n)) for start in starts]
 
     def _permutations(self, windows: Sequence[Pairs]) -> list[list[int]]:
         """For each window the places of its texts, from 0, in their new order."""
         names = [f"query {pairs[0][0][:80]!r}" for pairs in windows]
-        answers = ask_each(self.model, names, [self._filled(pairs) for pairs in windows], Order, "reranking")
+        prompts = []
+        for pairs in windows:
+            texts = [" ".join(text.split()[: self.max_words]) for _, text in pairs]
+            lines = "\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
+            prompts.append(_PROMPT.format(query=quoted(pairs[0][0]), passages=lines, n=len(pairs)))
+        answers = ask_each(self.model, names, prompts, Order, "reranking")
         found = []
         for name, pairs, answer in zip(names, windows, answers, strict=True):
             try:
@@ -93,10 +93,6 @@ class LLMReranker(Following):
             except ValueError as error:
                 raise unusable(name, answer, str(error)) from None
         return found
-
-    def _filled(self, pairs: Pairs) -> str:
-        lines = (f"[{at}] {' '.join(text.split()[: self.max_words])}" for at, (_, text) in enumerate(pairs, start=1))
-        return _PROMPT.format(query=quoted(pairs[0][0]), passages="\n".join(lines), n=len(pairs))
 
 
 def read_order(order: Sequence[int], n: int) -> list[int]:
@@ -108,10 +104,10 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
     """
-    if unknown := [number for number in order if not 1 <= number <= n]:
-        raise ValueError(f"it orders {unknown[0]}, but the passages are 1 to {n}")
     once = [number for number, _ in groupby(order)]
-    missing = [number for number in range(1, n + 1) if number not in once]
+    missing = sorted({*range(1, n + 1)} - {*once})
+    if unknown := [number for number in once if not 1 <= number <= n]:
+        raise ValueError(f"it orders {unknown[0]}, but the passages are 1 to {n}")
     if twice := [number for number in once if once.count(number) > 1]:
         raise ValueError(f"it puts passage {twice[0]} at two places")
     if len(missing) > 1:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from weights import cross_validate, fit, grid_scores, regret, simplex
 
-from kg2rag.retrievers.dynamic_hybrid.analysers import QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, QueryAnalysis
 from kg2rag.retrievers.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, Query, Ranking
 

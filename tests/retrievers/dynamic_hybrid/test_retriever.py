@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +13,10 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, ParameterError, Passage, Query
@@ -64,21 +61,11 @@ def test_the_designs_test_cases_and_a_typo(kb: KnowledgeBase, query: str, first:
     assert (ranking.passage_ids[0], ranking.notes.query_type) == (first, query_type)
 
 
-def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: KnowledgeBase, tmp_path: Path) -> None:
-    file = tmp_path / "own.toml"
-    file.write_bytes((files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_bytes())
-    hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(file))
-    assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(file))
-    assert "graph" in hybrid.retrieve("how to fold the butter").notes.weights
-    with pytest.raises(ParameterError, match=r"written by `eval/fit.py`, not 'none\.toml'"):
-        DynamicHybrid(kb, coefficients="none.toml")
-
-
 def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> None:
     for at, side in enumerate(SIDES):
         weights = tuple(float(i == at) for i in range(4))
         system = DynamicHybrid(kb, analyser=Fixed(weights))
-        alone = system.sides()[side].retrieve("streaming text response", 6)
+        alone = system.members[side].retrieve("streaming text response", 6)
         assert system.retrieve("streaming text response", 6).passage_ids == alone.passage_ids
 
 
@@ -98,28 +85,23 @@ def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object) -
 
 
 def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
-    system = build("dynamic_hybrid", kb, sides="bm25+bm25(k1=0.1, b=0.9) + pattern+expansion_queries(hits=1)")
+    graph = {"graph": "expansion_queries(hits=1)"}
+    system = build("dynamic_hybrid", kb, sides="bm25+bm25(k1=0.1, b=0.9) + pattern", **graph)
     assert isinstance(system, DynamicHybrid)
-    assert list(system.sides().values()) == [
-        BM25(kb),
-        BM25(kb, k1=0.1, b=0.9),
-        Pattern(kb),
-        ExpansionQueries(kb, hits=1),
-    ]
-    graph_alone = build(
-        "dynamic_hybrid", kb, sides="dense+bm25+pattern+expansion_queries(hits=1)", weights=[0, 0, 0, 1]
-    )
+    expected = [BM25(kb), BM25(kb, k1=0.1, b=0.9), Pattern(kb), ExpansionQueries(kb, hits=1)]
+    assert list(system.members.values()) == expected
     alone = ExpansionQueries(kb, hits=1).retrieve("streaming in React", 6)
+    graph_alone = build("dynamic_hybrid", kb, weights=[0, 0, 0, 1], **graph)
     assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
 
 
 @pytest.mark.parametrize(
     ("sides", "message"),
     [
-        ("dense+bm25", "2 sides"),
-        ("dense+bm25+pattern+graf", "Unknown system 'graf'"),
-        ("dense,bm25,pattern,bm25", r"dense\+bm25\+pattern\+bm25"),
-        ("dense+bm25+pattern+bm25(k2=1)", "'k2'"),
+        ("dense+bm25", "'dense.bm25'"),
+        ("dense+bm25+graf", "Unknown system 'graf'"),
+        ("dense,bm25,pattern", "three systems joined by"),
+        ("dense+bm25+bm25(k2=1)", "'k2'"),
     ],
 )
 def test_sides_that_are_none_are_refused(kb: KnowledgeBase, sides: str, message: str) -> None:
@@ -151,7 +133,7 @@ def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: K
         ({"analyser": "learned(none.json)"}, r"none\.json"),
         ({"analyser": "llm"}, r"llm\(MODEL@BASE_URL\)"),
         ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
-        ({"graph": "web"}, "graph must be"),
+        ({"graph": "web"}, "Unknown system 'web'"),
         ({"depth": 0}, "depth must be"),
     ],
 )

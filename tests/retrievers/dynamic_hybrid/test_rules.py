@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis, RuleAnalyser
-from kg2rag.retrievers.dynamic_hybrid.retriever import reconsidered
-from kg2rag.retrievers.mention_chains.chains import ChainsNotes
-from kg2rag.types import Notes, Query, Ranking
+from kg2rag.types import Query
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
 
@@ -102,23 +98,3 @@ def test_without_a_vocabulary_a_misspelt_name_is_taken_for_a_name() -> None:
 def test_a_type_and_weights_that_are_none_are_refused(query_type: str, weights: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"'odd'|must"):
         QueryAnalysis(query_type, weights, "")
-
-
-def ranked(*, trust: float) -> Ranking:
-    return Ranking.of("q", np.empty(0, np.int64), np.empty(0), [], notes=ChainsNotes(trust=trust))
-
-
-def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_one(rules: RuleAnalyser) -> None:
-    nothing, how_to, named = rules.analyse(
-        [
-            Query("q", "which person leads the band that played on the boat"),
-            Query("q", "How do I stream the responses?"),
-            Query("q", "Find the StreamingTextResponse class"),
-        ]
-    )
-    for trust, query_type in ((0.9, "relationship"), (0.1, "conceptual")):
-        assert reconsidered(nothing, ranked(trust=trust)).query_type == query_type
-    assert reconsidered(nothing, replace(ranked(trust=0.9), notes=Notes())) is nothing  # of another side
-    assert reconsidered(nothing, None) is nothing
-    assert reconsidered(how_to, ranked(trust=0.9)) is how_to
-    assert reconsidered(named, ranked(trust=0.9)) is named

@@ -11,7 +11,7 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
+from kg2rag.retrievers.linking.linkers import FuzzyLinker
 from kg2rag.types import Corpus, Passage, Query
 
 NAMES = ("Auth Service", "OAuth Provider", "Redis", "Kubernetes Cluster", "Services")

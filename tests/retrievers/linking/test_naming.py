@@ -1,28 +1,23 @@
-"""Linkers by name, alone and joined to a chain; entities that are given."""
+"""Linkers by name, alone and joined to a chain."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
 from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
     EmbeddingLinker,
-    GoldLinker,
-    LackingNameWarning,
+    FuzzyLinker,
     Linker,
     NGramLinker,
     PhraseLinker,
 )
 from kg2rag.retrievers.linking.llm import LLMLinker
-from kg2rag.text.records import DataError
-from kg2rag.types import Query, Triple
+from kg2rag.types import Triple
 
 
 @pytest.fixture
@@ -77,28 +72,3 @@ def test_a_language_model_is_named_with_its_address(named_kb: KnowledgeBase, mon
     keyed = linking.of("llm(qwen3:8b@http://localhost:11434/v1)", named_kb)
     assert isinstance(keyed, LLMLinker)
     assert keyed.model.api_key_env == "OPENAI_API_KEY"
-
-
-def test_given_entities_are_linked_and_what_the_graph_lacks_is_said(named_kb: KnowledgeBase, tmp_path: Path) -> None:
-    file = tmp_path / "gold.json"
-    file.write_text(json.dumps({"a": ["oauth provider", "Auth Service", "OAuth Provider"], "b": [], "c": ["Nobody"]}))
-    linker = linking.of(f"gold({file})", named_kb)
-    first, second = (named_kb.graph.entity(name) for name in ("OAuth Provider", "Auth Service"))
-    [links, none] = linker.link_batch([Query("a", "Who asks?"), Query("b", "Why?")])
-    assert [(link.entity, link.span, link.linker, link.confidence) for link in links] == [
-        (first, (0, 9), "gold", 1.0),
-        (second, (0, 9), "gold", 1.0),
-    ]
-    assert none == []
-    with pytest.warns(LackingNameWarning, match=r"lacks 1 of the entities given.*'Nobody', of query 'c'"):
-        assert linker.link_batch([Query("c", "Who?")]) == [[]]
-    with pytest.raises(ValueError, match="No entities are given for query 'd'"):
-        linker.link_batch([Query("d", "Who?")])
-
-
-@pytest.mark.parametrize("text", ["[]", '{"a": "Auth Service"}', '{"a": [1]}', "{"])
-def test_a_file_of_another_form_is_named(named_kb: KnowledgeBase, tmp_path: Path, text: str) -> None:
-    file = tmp_path / "gold.json"
-    file.write_text(text)
-    with pytest.raises(DataError, match=r"gold\.json"):
-        GoldLinker.read(named_kb, file)

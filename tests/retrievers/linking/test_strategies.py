@@ -8,7 +8,7 @@ import pytest
 
 from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
+from kg2rag.retrievers.linking.linkers import FuzzyLinker
 from kg2rag.types import Query, Triple
 
 LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical_graphrag", "vector_first")

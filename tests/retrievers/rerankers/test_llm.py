@@ -80,7 +80,7 @@ def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
 @given(n=st.integers(0, 60), window=st.integers(2, 25), step=st.integers(1, 25))
 def test_every_place_is_in_a_window_and_neighbouring_windows_touch(n: int, window: int, step: int) -> None:
     model = ChatModel("http://127.0.0.1:1/v1", "none", api_key_env=None)
-    windows = list(LLMReranker(model, window=window, step=min(step, window))._windows(n))
+    windows = list(LLMReranker(model, window=window, step=min(step, window)).windows(n))
     assert set().union(*(range(n)[part] for part in windows)) == (set(range(n)) if n > 1 else set())
     assert all(part.stop - part.start <= window for part in windows)
     assert all(later.stop >= earlier.start for earlier, later in pairwise(windows))
