@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
@@ -35,15 +36,11 @@ class BM25(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Scores every passage for each query; hits have a score above 0."""
-        index = self.kb.lexical(self._settings())
-        ids = self.kb.corpus.ids
-        rankings, notes = [], Notes("bm25", "bm25")
+        index, rankings = self.kb.lexical(self._settings()), []
+        ranked = partial(Ranking.of, ids=self.kb.corpus.ids, stages=("bm25",), notes=Notes("bm25", "bm25"))
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             every = index.scores(query.text)
             rows = top_with_ties(every, k) if mask is None else mask
             rows = rows[every[rows] > 0]
-            parts = {"bm25": every[rows]}
-            rankings.append(
-                Ranking.of(query.id, rows, every[rows], ids, stages=("bm25",), score_parts=parts, notes=notes).top(k)
-            )
+            rankings.append(ranked(query.id, rows, every[rows], score_parts={"bm25": every[rows]}).top(k))
         return rankings

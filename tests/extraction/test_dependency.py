@@ -12,6 +12,7 @@ from kg2rag.extraction.dependency import DependencyTriples, Token, facts
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.types import Corpus, Passage
 
+
 def parsed(sentence: str) -> list[Token]:
     """Tokens: text, and lemma where it is another, POS, dependency, head counted from 1; 0 for the root."""
     tokens = []

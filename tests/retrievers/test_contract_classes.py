@@ -93,17 +93,6 @@ def test_what_does_not_fit_is_refused_at_once_with_what_does(wrong: Callable[[],
         wrong()
 
 
-def test_a_text_is_a_query_and_a_query_keeps_its_id() -> None:
-    assert Falling().retrieve("Who?").query_id == "q"
-    assert Falling().retrieve(Query("q7", "Who?")).query_id == "q7"
-    assert len(Falling().retrieve("Who?")) == 10
-
-
-def test_a_batch_is_answered_in_its_order() -> None:
-    found = (Falling() >> Reverse(7)).retrieve_batch([Query("b", "?"), Query("a", "!")], 2)
-    assert [ranking.query_id for ranking in found] == ["b", "a"]
-
-
 def test_preparing_runs_one_query_through_every_stage() -> None:
     retriever, stage = Falling(), Reverse(7)
     (retriever >> stage).prepare([Query("1", "one"), Query("2", "two")])

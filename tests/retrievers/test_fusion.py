@@ -61,19 +61,18 @@ def test_rrf_weighs_each_ranking() -> None:
     assert scores(fused) == {"p1": 2 / 1, "p2": 2 / 2 + 0.5 / 1, "p3": 2 / 3 + 0.5 / 3, "p4": 0.5 / 2}
 
 
-def test_a_sum_adds_weighted_scores_scaled_from_their_lowest_to_their_highest() -> None:
-    fused = fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")
-    assert scores(fused) == pytest.approx({"p1": 0.7, "p2": 0.7 * 0.5 + 0.3, "p3": 0.0, "p4": 0.3 * 0.8})
-
-
-def test_a_maximum_takes_the_best_weighted_scaled_score() -> None:
-    fused = fuse_rankings([DENSE, WORDS], (0.5, 1.0), 10, method="max")
-    assert scores(fused) == pytest.approx({"p1": 0.5, "p2": 1.0, "p3": 0.0, "p4": 0.8})
-
-
-def test_equal_scores_are_scaled_to_one() -> None:
-    fused = fuse_rankings([ranking("dense", {5: 0.3, 6: 0.3})], (0.5,), 10, method="sum")
-    assert scores(fused) == {"p5": 0.5, "p6": 0.5}
+@pytest.mark.parametrize(
+    ("rankings", "weights", "method", "expected"),
+    [
+        ([DENSE, WORDS], (0.7, 0.3), "sum", {"p1": 0.7, "p2": 0.7 * 0.5 + 0.3, "p3": 0.0, "p4": 0.3 * 0.8}),
+        ([DENSE, WORDS], (0.5, 1.0), "max", {"p1": 0.5, "p2": 1.0, "p3": 0.0, "p4": 0.8}),
+        ([ranking("dense", {5: 0.3, 6: 0.3})], (0.5,), "sum", {"p5": 0.5, "p6": 0.5}),  # equal scores
+    ],
+)
+def test_scores_are_scaled_from_their_lowest_to_their_highest(
+    rankings: list[Ranking], weights: tuple[float, ...], method: str, expected: dict[str, float]
+) -> None:
+    assert scores(fuse_rankings(rankings, weights, 10, method=method)) == pytest.approx(expected)
 
 
 def test_equal_sums_are_ordered_by_corpus_position() -> None:
@@ -87,6 +86,8 @@ def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> No
     assert {name: hits["p2"][name] for name in ("dense", "bm25")} == pytest.approx({"dense": 0.35, "bm25": 0.3})
     assert {name: hits["p3"][name] for name in ("dense", "bm25")} == {"dense": 0.0, "bm25": 0.0}
     assert hits["p4"] == pytest.approx({"bm25": 0.24, "bm25 scaled": 0.8, "bm25 score": 10})
+    last = fuse_rankings([DENSE, ranking("bm25", {2: 3.0, 8: 1.0})], (1, 1), 10, method="sum").hit(4)
+    assert (last.passage_id, last.score, last.stage) == ("p8", 0.0, "bm25")
 
 
 @pytest.mark.parametrize(
@@ -103,16 +104,6 @@ def test_the_arithmetic_of_a_score_is_shown_with_the_rankings_that_hold_the_hit(
     explained = fuse_rankings([DENSE, WORDS], (2, 0.5), 10, method=method).explain()
     shown = [explained.sum_of(hit) for hit in explained.hits()]
     assert (shown[0], shown[-1]) == (first, last)
-
-
-def test_the_stage_of_a_hit_is_the_ranking_that_gave_most() -> None:
-    stages = {hit.passage_id: hit.stage for hit in fuse_rankings([DENSE, WORDS], (1, 1), 10)}
-    assert stages == {"p1": "dense", "p2": "bm25", "p3": "dense", "p4": "bm25"}
-
-
-def test_a_hit_that_adds_nothing_still_belongs_to_the_ranking_that_found_it() -> None:
-    last = fuse_rankings([DENSE, ranking("bm25", {2: 3.0, 8: 1.0})], (1, 1), 10, method="sum").hit(4)
-    assert (last.passage_id, last.score, last.stage) == ("p8", 0.0, "bm25")
 
 
 def test_rankings_of_one_stage_keep_their_parts_apart() -> None:

@@ -105,12 +105,6 @@ def test_a_query_of_a_hundred_thousand_characters_is_answered(pattern: Pattern, 
     assert [ranking.query_id for ranking in pattern.retrieve_batch([Query("q", text)], 10)] == ["q"]
 
 
-def test_unknown_scripts_and_lone_surrogates_are_words_like_any_other(tmp_path: Path) -> None:
-    pattern = pattern_over({"ja": "東京タワー is a tower", "en": "a bridge"}, tmp_path)
-    assert pattern.retrieve("東京タワ").passage_ids == ["ja"]
-    assert pattern.retrieve("\ud800\ud800\ud800").passage_ids == []
-
-
 def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> None:
     pattern = pattern_over(TEXTS, tmp_path, max_terms=2)
     ranking = pattern.retrieve("useChat use_chat StreamingTextResponse api_key")

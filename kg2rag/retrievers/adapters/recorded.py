@@ -67,7 +67,7 @@ class Recorded(Retriever):
         name : a file or a ranx run has one of its own.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
-        Raises ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
+        ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
         """
         if isinstance(given, Path | str):
             with reading(path := Path(given), "Is it a run over this corpus?", ValueError):
@@ -92,8 +92,8 @@ class Recorded(Retriever):
     @property
     def remark(self) -> str:
         """What the table should say of it."""
-        said = "questions have no line in the run and count as answered with nothing"
-        return f"{len(self.empty):,} {said}" if self.empty else ""
+        without = "questions have no line in the run and count as answered with nothing"
+        return f"{len(self.empty):,} {without}" if self.empty else ""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
@@ -146,16 +146,8 @@ class ScoreFunction(Retriever):
     """Every passage by a function's score, highest first; equal scores by corpus position.
 
     The quickest way to try an idea: one call a question and passage, so slow for a large corpus. For a strategy that
-    stays, see docs/extending.md. `score`: (text of the question, passage) -> a finite number; `name`: the stage
-    of its hits.
-
-    Examples
-    --------
-    >>> from kg2rag import Corpus, Passage
-    >>> corpus = Corpus.from_passages([Passage("p1", "Ada", "Notes", "p1", 0), Passage("p2", "Bob", "Bells", "p2", 0)])
-    >>> titled = ScoreFunction(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
-    >>> titled.retrieve("Who is Bob?", 1).passage_ids
-    ['p2']
+    stays, see docs/extending.md. `score`: (text of the question, passage) -> a finite number, such as
+    `lambda text, passage: float(passage.title in text)`; `name`: the stage of its hits.
     """
 
     kb: KnowledgeBase = field(repr=False)

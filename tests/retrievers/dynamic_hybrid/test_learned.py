@@ -104,8 +104,3 @@ def test_regret_is_what_the_best_weights_of_each_query_would_have_added() -> Non
     found = regret([QueryAnalysis("mixed", WEIGHTS, "")] * 4, runs(queries), first_is_gold)
     assert found.achieved.tolist() == [1, 1, 1, 0]
     assert (found.mean, found.to_fixed) == (0.25, 0.0)
-
-
-def test_regret_without_one_of_the_four_sides_is_refused() -> None:
-    with pytest.raises(ValueError, match="Runs must hold dense, sparse, pattern, graph"):
-        regret([], {"dense": []}, first_is_gold)

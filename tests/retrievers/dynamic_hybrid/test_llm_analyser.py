@@ -66,14 +66,6 @@ def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None
     assert sum(server.requests.values()) > len(queries)
 
 
-@pytest.mark.parametrize("text", ['x"\nReply: {query}', "a \ud83d half", "東京"])
-def test_whatever_the_query_it_is_sent_as_one_json_string(model_of: Maker, text: str) -> None:
-    with serving(lambda _: GOOD) as server:
-        LLMAnalyser(model_of(server)).analyse([Query("q", text)])
-    sent = {'x"\nReply: {query}': '"x\\"\\nReply: {query}"', "東京": '"東京"'}.get(text, '"a \ufffd half"')
-    assert f"Query: {sent}\n" in next(iter(server.requests))
-
-
 @pytest.mark.parametrize(
     "reply",
     [

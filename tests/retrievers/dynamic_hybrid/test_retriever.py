@@ -95,20 +95,6 @@ def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
     assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
 
 
-@pytest.mark.parametrize(
-    ("sides", "message"),
-    [
-        ("dense+bm25", "'dense.bm25'"),
-        ("dense+bm25+graf", "Unknown system 'graf'"),
-        ("dense,bm25,pattern", "three systems joined by"),
-        ("dense+bm25+bm25(k2=1)", "'k2'"),
-    ],
-)
-def test_sides_that_are_none_are_refused(kb: KnowledgeBase, sides: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        build("dynamic_hybrid", kb, sides=sides)
-
-
 def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:
     grid = np.eye(4)
     learned = LearnedAnalyser(grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset())
@@ -135,6 +121,9 @@ def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: K
         ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
         ({"graph": "web"}, "Unknown system 'web'"),
         ({"depth": 0}, "depth must be"),
+        ({"sides": "dense+bm25"}, "'dense.bm25'"),
+        ({"sides": "dense,bm25,pattern"}, "three systems joined by"),
+        ({"sides": "dense+bm25+bm25(k2=1)"}, "'k2'"),
     ],
 )
 def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:

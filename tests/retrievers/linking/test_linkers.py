@@ -17,12 +17,10 @@ from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
     EmbeddingLinker,
     FuzzyLinker,
-    Link,
     Linker,
     NGramLinker,
     PhraseLinker,
     phrases,
-    phrases_beside,
 )
 from kg2rag.types import Corpus, Passage, Query
 
@@ -82,11 +80,6 @@ def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(kb_of: B
     assert linked(NGramLinker(kb), kb, "York or bar") == [("York", "York"), ("Big Apple Records", "bar")]
 
 
-def test_n_gram_links_are_certain_and_say_who_made_them(kb_of: Build) -> None:
-    kb = kb_of("York")
-    assert NGramLinker(kb).link_batch([Query("q", "in York")]) == [[Link(0, (3, 7), "n-gram", 1.0)]]
-
-
 PHRASES = [
     ("Who directed The Birds?", ["Birds"]),
     ("In What Year did Ed Wood die?", ["Year", "Ed Wood"]),
@@ -118,12 +111,6 @@ def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(k
     ]
     assert found[0].span == (9, 17)
     assert found[0].linker == "phrase"
-
-
-def test_phrases_beside_known_names_overlap_none_of_them() -> None:
-    text = 'Did Ann Lee meet Bob at "Red Hill"?'
-    assert phrases_beside(text, []) == ["Red Hill", "Ann Lee", "Bob"]
-    assert phrases_beside(text, [(4, 7), (25, 28)]) == ["Bob"]  # Ann, Red
 
 
 def test_a_vector_links_names_of_cosine_55_and_more(kb_of: Build) -> None:

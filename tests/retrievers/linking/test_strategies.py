@@ -50,11 +50,6 @@ def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None
     assert fuzzy.notes.linked_by == "fuzzy"
 
 
-def test_hippo1_is_dense_where_its_linker_finds_nothing(services: KnowledgeBase) -> None:
-    found = systems.build("hippo1", services, linker="ngram").retrieve(Query("q", "what if the Auth Servce fails"))
-    assert found.notes.warning == "the query names nothing: dense ranking"
-
-
 def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
     # "OAuth Provider" is spelt out, so its activation is 1; misspelt, it is that of the link: 1 edit in 13 letters.
     spelt, misspelt = Query("q", "the OAuth Provider"), Query("q", "the OAuth Provder")

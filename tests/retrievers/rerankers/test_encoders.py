@@ -58,11 +58,6 @@ def test_a_cross_encoder_scores_a_pair_the_same_whatever_is_scored_with_it(tmp_p
     assert len(set(together.tolist())) == 3
 
 
-def test_a_lone_surrogate_is_scored_as_a_replacement_character(tmp_path: Path) -> None:
-    model = CrossEncoder(tiny(tmp_path))
-    assert model.scores([("who \ud800", "a")]).tolist() == model.scores([("who \ufffd", "a")]).tolist()
-
-
 def test_a_classifier_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="3 outputs"):
         CrossEncoder(tiny(tmp_path, labels=3)).scores(PAIRS)
@@ -123,11 +118,6 @@ def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_pat
     assert found.passage_ids == ["p1", "p0"]
     assert found.hit(1).score_parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
     assert found.hit(1).stage == "dense"
-
-
-def test_rerank_by_the_retrievers_own_vectors_changes_nothing(tmp_path: Path) -> None:
-    kb = kb_of(tmp_path)
-    assert (Dense(kb) >> Rerank(kb)).retrieve("q", 3).passage_ids == Dense(kb).retrieve("q", 3).passage_ids
 
 
 def test_a_passage_scores_by_its_vector_as_its_text_would_and_is_not_encoded_again(
