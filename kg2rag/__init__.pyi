@@ -53,9 +53,9 @@ from .retrievers.fusion import fuse as fuse
 from .retrievers.graph_augmented import GraphAugment as GraphAugment
 from .retrievers.hipporag.retrievers import HippoRAG as HippoRAG
 from .retrievers.hipporag.retrievers import HippoRAG2 as HippoRAG2
-from .retrievers.kg2rag.expand import Expand as Expand
 from .retrievers.kg2rag.official import KG2RAGOfficial as KG2RAGOfficial
-from .retrievers.kg2rag.organise import Organise as Organise
+from .retrievers.kg2rag.paper import Expand as Expand
+from .retrievers.kg2rag.paper import Organise as Organise
 from .retrievers.linear_rag import LinearRAG as LinearRAG
 from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains

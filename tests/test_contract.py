@@ -18,11 +18,7 @@ K = 20
 # system -> promise -> why it does not hold for it. An excuse that is not needed fails, too.
 EXCUSED: dict[str, dict[str, str]] = {
     "kg2rag_official": {
-        "parameter entities": "every name of the worlds has one spelling, so that spellings are entities",
         "parameter hops": "counts for the graph expansion alone, and the default expands by titles",
-        "parameter self_loops": "no fact of the worlds joins an entity to itself",
-        "parameter short_spans_match": "no name of the worlds is too short for a character n-gram",
-        "parameter triples": "the worlds' graphs are given, so that raw triples and clean ones are the same",
     },
     "mention_ppr": {
         "parameter triple_seed_weight": "counts with a triple_weight alone, which is 0 by default",

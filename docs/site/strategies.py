@@ -19,8 +19,7 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import Fusion
 from kg2rag.retrievers.graph_augmented import GraphAugment
-from kg2rag.retrievers.kg2rag.expand import Expand
-from kg2rag.retrievers.kg2rag.organise import Organise
+from kg2rag.retrievers.kg2rag.paper import Expand, Organise
 from kg2rag.retrievers.rerankers import Rerank
 
 PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {

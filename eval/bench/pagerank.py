@@ -42,7 +42,7 @@ def main(
         data = kg2rag.load(dataset, path=path)
         system = HippoRAG2(kg2rag.KnowledgeBase.build(data.corpus, graph))
         edges, restarts = system.graph.edges(), restarts_of(system, data.queries[:limit])
-        nodes = system.graph.n_nodes
+        nodes = system.graph.walk.n_nodes
     walked = WalkGraph.undirected(*edges, nodes)
     starts = [NodeWeights.of_dense(restart) for restart in restarts]
     plain = igraph.Graph(n=nodes, edges=np.stack(edges[:2], axis=1).tolist(), directed=False)
@@ -81,7 +81,11 @@ def random_problem(nodes: int, queries: int) -> tuple[Edges, np.ndarray]:
 def restarts_of(system: HippoRAG2, queries: list[kg2rag.Query]) -> np.ndarray:
     """(n_queries, n_nodes) what `hippo2` starts its walks from; queries without a fact are left out."""
     linked = [(query, start) for query, start in zip(queries, system.link(queries), strict=True) if len(start.phrases)]
-    return system.restarts([query for query, _ in linked], [start for _, start in linked])[0]
+    starts = system.restarts([query for query, _ in linked], [start for _, start in linked])[0]
+    dense = np.zeros((len(starts), system.graph.walk.n_nodes))
+    for restart, start in zip(dense, starts, strict=True):
+        restart[start.nodes] = start.weights
+    return dense
 
 
 def best_of_three(work: Callable[[], object]) -> float:

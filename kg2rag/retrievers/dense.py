@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
+from kg2rag.knowledge import ApproximateIndex, DenseIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
@@ -140,6 +140,37 @@ def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without:
         replace(ranking, notes=replace(ranking.notes, warning=reason))
         for ranking, reason in zip(rankings, reasons, strict=True)
     ]
+
+
+def nearest_names(
+    kb: KnowledgeBase,
+    index: Callable[[], DenseIndex],
+    names: Sequence[Sequence[str]],
+    k: int = 1,
+    scopes: Sequence[IntArray | None] | None = None,
+) -> list[list[tuple[str, int, float]]]:
+    """The `k` rows of an index nearest to each name of each query, as (name, row, cosine); among those of its scope.
+
+    `index` is called where there is a name.
+    """
+    asked = [(i, name) for i, own in enumerate(names) for name in own]
+    found: list[list[tuple[str, int, float]]] = [[] for _ in names]
+    if asked:
+        vectors = kb.encode_queries([Query("", name) for _, name in asked])
+        hits = index().search(vectors, k, None if scopes is None else [scopes[i] for i, _ in asked])
+        for (i, name), (rows, cosines) in zip(asked, hits, strict=True):
+            found[i] += [(name, *pair) for pair in zip(rows.tolist(), cosines.tolist(), strict=True)]
+    return found
+
+
+def by_columns(
+    kb: KnowledgeBase, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], notes: Notes, k: int
+) -> Ranking:
+    """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
+    stage, scores = next(iter(parts.items()))
+    own = {name: column[rows] for name, column in parts.items()}
+    made = Ranking.of(query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes)
+    return made.top(k)
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:

@@ -7,8 +7,7 @@ and passages without relations, semantic bridging with its threshold, the restar
   page mentions its title in every sentence and once as a whole, since "title: sentence" is what is encoded; entities
   are counted by sentence, not by substring. Sentences that mention nothing are left out.
 - A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
-  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all. A linker may take the
-  place of the first; it finds entities of the graph, which are looked up among the mentions by name.
+  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all.
 - An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
   in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
 - Passages that follow each other are not joined. Candidates restrict sentences, entities and the walk.
@@ -19,26 +18,25 @@ and passages without relations, semantic bridging with its threshold, the restar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
-from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.around import LinksEntities
-from kg2rag.retrievers.dense import LatePaths, WalkOrDense, min_max
-from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
-from kg2rag.text.normalisation import normalise
+from kg2rag.retrievers.dense import LatePaths, WalkOrDense, by_columns, min_max, nearest_names
+from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
-from kg2rag.types.parameters import Count, Damping, Natural, Threshold, Weight
+from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
+MAX_NAMES = 20  # of a query that spell no entity; the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +64,13 @@ class TriGraph:
         rows = np.zeros(len(texts), dtype=np.int64)
         rows[mentioned] = table.row
         # every sentence of a title's pages mentions the title
-        first, last = (np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right"))
-        own, pages = ranges(first, last)
-        keys, numbers = np.concatenate([table.key, table.page_key[pages]]), np.concatenate([mentioned, own])
-        sentences = incidence(keys, numbers, np.ones(len(keys), dtype=np.int64), len(table.keys))
-        keys, places = np.concatenate([table.key, table.page_key]), np.concatenate([table.row, table.page_row])
-        occurrences = incidence(keys, places, np.ones(len(keys), dtype=np.int64), len(table.keys))
+        own, pages = ranges(*(np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right")))
+
+        def met(keys: NDArray[np.int32], others: NDArray[np.integer]) -> Incidence:
+            return incidence(np.append(table.key, keys), others, np.ones(len(others), dtype=np.int64), len(table.keys))
+
+        sentences = met(table.page_key[pages], np.append(mentioned, own))
+        occurrences = met(table.page_key, np.append(table.row, table.page_row))
         return cls(sentences, sentences.transposed(len(texts)), rows, occurrences, len(corpus))
 
     @cached_property
@@ -116,7 +115,7 @@ class ActivationNotes(Notes):
 
 
 @dataclass(frozen=True)
-class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
+class LinearRAG(WalkOrDense[dict[int, float]]):
     """Semantic bridging from the query's entities, then PageRank over entities and passages.
 
     Parameters
@@ -128,9 +127,6 @@ class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
         sum of activation · ln(1 + occurrences) / iteration over the passage's activated entities.
     passage_node_weight : weight of all passages' restart against the entities' activations.
     damping : probability of following an edge rather than restarting, in (0, 1).
-    max_names : the first so many phrases that spell no entity are linked by embedding.
-    linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
-        such or by name: `retrievers.linking.LINKERS`. An entity of the graph that the mentions lack is left out.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -140,8 +136,6 @@ class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
     passage_ratio: Weight = 2.0
     passage_node_weight: Weight = 0.05
     damping: Damping = 0.5
-    max_names: Natural = 20
-    linker: str | Linker | None = None
 
     @property
     def unlinked(self) -> str:
@@ -151,43 +145,22 @@ class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         table, kb, graph = self.kb.mentions, self.kb, tri_graph(self.kb)
-        scopes = [None if rows is None else graph.entities_in(rows) for rows in kb.candidates(queries)]
-        named: list[dict[int, float]] = []
-        others: list[tuple[int, str]] = []
-        for i, (query, (spelt, known)) in enumerate(zip(queries, self._spelt(queries), strict=True)):
-            scope = scopes[i]
-            named.append({key: sure for key, sure in spelt.items() if scope is None or key in scope})
-            others += [(i, name) for name in dict.fromkeys(phrases_beside(query.text, known))][: self.max_names]
-        if not others or not table.keys:
-            return named
-        names = kb.cached("name_vectors", lambda: DenseIndex(kb.encode(table.names)))
-        vectors = kb.encode_queries([Query("", name) for _, name in others])
-        nearest = names.search(vectors, 1, [scopes[i] for i, _ in others])
-        for (i, _), (keys, cosines) in zip(others, nearest, strict=True):
-            if len(keys) and cosines[0] > 0:
-                key, cosine = int(keys[0]), min(float(cosines[0]), 1.0)
-                named[i][key] = max(named[i].get(key, 0.0), cosine)
-        return named
+        named, others, scopes = list[dict[int, float]](), [], []
+        for query, rows in zip(queries, kb.candidates(queries), strict=True):
+            known = None if rows is None else graph.entities_in(rows)
+            spans = [span for _, span in table.lexicon.find(query.text, capitals=False)]
+            named.append({key: 1.0 for key in table.named_in(query.text) if known is None or key in known})
+            others.append(list(dict.fromkeys(phrases_beside(query.text, spans)))[:MAX_NAMES] if table.keys else [])
+            scopes.append(known)
 
-    def _spelt(self, queries: Sequence[Query]) -> list[tuple[dict[int, float], list[tuple[int, int]]]]:
-        """Of each query the entities that it names and how sure that is, and where it does."""
-        table = self.kb.mentions
-        if self.entity_linker is None:
-            spans_of = [[span for _, span in table.lexicon.find(query.text, capitals=False)] for query in queries]
-            named = [dict.fromkeys(table.named_in(query.text), 1.0) for query in queries]
-            return list(zip(named, spans_of, strict=True))
-        codes = self.kb.cached("mention codes", lambda: {key: code for code, key in enumerate(table.keys)})
-        found = []
-        for links in self.entity_linker.link_batch(queries):
-            spelt, spans = dict[int, float](), list[tuple[int, int]]()
-            for link in links:
-                written = (self.kb.graph.names[link.entity], *self.kb.graph.aliases[link.entity])
-                code = next((codes[key] for key in map(normalise, written) if key in codes), None)
-                if code is not None:
-                    spelt[code] = link.confidence
-                    spans.append(link.span)
-            found.append((spelt, spans))
-        return found
+        def names() -> DenseIndex:
+            return kb.cached("name_vectors", lambda: DenseIndex(kb.encode(table.names)))
+
+        for own, found in zip(named, nearest_names(kb, names, others, scopes=scopes), strict=True):
+            for _, key, cosine in found:
+                if cosine > 0:
+                    own[key] = max(own.get(key, 0.0), min(cosine, 1.0))
+        return named
 
     def activate(self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None) -> dict[int, Activation]:
         """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
@@ -223,31 +196,21 @@ class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
         """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
-        kb, graph, n = self.kb, tri_graph(self.kb), len(self.kb.corpus)
+        kb, tri, graph, n = self.kb, tri_graph(self.kb), tri_graph(self.kb).walk, len(self.kb.corpus)
         vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
         active = list(map(self.activate, starts, vectors, masks))
         cosines, bonuses = all_cosines(vectors, kb.vectors), list(map(self._bonus, active))
         restarts = list(map(self._restart, active, bonuses, cosines, masks))
-        scopes = [None if rows is None else np.concatenate([rows, n + graph.entities_in(rows)]) for rows in masks]
-        begun = list(map(NodeWeights.of_dense, restarts))
-        found, rankings = walks(graph.walk, begun, self.damping, scopes=list(map(graph.walk.mask, scopes))), []
+        scopes = [None if rows is None else graph.mask(np.append(rows, n + tri.entities_in(rows))) for rows in masks]
+        found, rankings = walks(graph, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes), []
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
             walked = found[i].dense(n)
             parts = {"pagerank": walked, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
             rows = top_with_ties(walked, k) if mask is None else mask
             activated = tuple((kb.mentions.names[entity], at.score, at.iteration) for entity, at in active[i].items())
-            rankings.append(
-                Ranking.of(
-                    query.id,
-                    rows,
-                    walked[rows],
-                    kb.corpus.ids,
-                    stages=("pagerank",),
-                    score_parts={name: column[rows] for name, column in parts.items()},
-                    paths=LatePaths(partial(self._bridges, active[i], rows), partial(self._told, active[i])),
-                    notes=ActivationNotes("pagerank", "graph", activated=activated),
-                ).top(k)
-            )
+            ranked = by_columns(kb, query, rows, parts, ActivationNotes("pagerank", "graph", activated=activated), k)
+            paths = LatePaths(partial(self._bridges, active[i], ranked.rows), partial(self._told, active[i]))
+            rankings.append(replace(ranked, paths=paths))
         return rankings
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
@@ -291,13 +254,11 @@ class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
-        kb, met, n = self.kb, tri_graph(self.kb).occurrences, len(self.kb.corpus)
-        ends = met.owners + n, met.others
-        joined = kb.cached("tri components", lambda: Components.of(ends, tri_graph(kb).walk.n_nodes, ends))
+        kb, graph, n = self.kb, tri_graph(self.kb), len(self.kb.corpus)
         (seeds,), (vector,), (mask,) = self.link([query]), kb.encode_queries([query]), kb.candidates([query])
-        named = joined.rows_with(n + entity for entity in seeds)
+        named, _ = graph.walk.reached(n + np.array(list(seeds), dtype=np.int64))
         activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
         return (
-            step("linked", "entity not linked", "no entity of the query leads to it", named),
+            step("linked", "entity not linked", "no entity of the query leads to it", named[named < n]),
             step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
         )

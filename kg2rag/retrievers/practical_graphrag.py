@@ -23,7 +23,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.around import LinksEntities, components
-from kg2rag.retrievers.dense import Dense, WalkOrDense
+from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.types import FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking, Step, step
@@ -101,19 +101,15 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         kb = self.kb
         if not kb.graph.n_entities:
             return [[] for _ in queries]
-        spelt = [links[: self.names] for links in self.entity_linker.link_batch(queries)]
-        found = [[link.entity for link in links] for links in spelt]
-        asked = [
-            (i, text)
-            for i, (query, links) in enumerate(zip(queries, spelt, strict=True))
-            for text in (*phrases_beside(query.text, [link.span for link in links])[:PHRASES], query.text)
-            if query.text.strip()
-        ]
-        if asked and self.similar_entities:
-            vectors = kb.encode_queries([Query("", text) for _, text in asked])
-            for (i, _), (rows, cosines) in zip(asked, kb.entities.search(vectors, self.similar_entities), strict=True):
-                found[i] += rows[cosines >= self.min_cosine].tolist()
-        return [list(dict.fromkeys(entities)) for entities in found]
+        spelt, asked = [links[: self.names] for links in self.entity_linker.link_batch(queries)], []
+        for query, links in zip(queries, spelt, strict=True):
+            others = phrases_beside(query.text, [link.span for link in links])[:PHRASES]
+            asked.append([*others, query.text] if query.text.strip() and self.similar_entities else [])
+        found = []
+        for links, own in zip(spelt, nearest_names(kb, lambda: kb.entities, asked, self.similar_entities), strict=True):
+            near = [entity for _, entity, cosine in own if cosine >= self.min_cosine]
+            found.append(list(dict.fromkeys([*(link.entity for link in links), *near])))
+        return found
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
@@ -128,12 +124,10 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             self._ranked("entity", query, named, similar),
             self._ranked("relation", query, stating.astype(np.int64), near.cosines),
         )
-        weighted = [(ranking, getattr(self, name)) for name, ranking in zip(WEIGHTS, rankings, strict=True)]
-        used, weights = zip(*((ranking, weight) for ranking, weight in weighted if weight), strict=True)
-        fused = fuse_rankings(used, weights, k)
-        best: dict[int, tuple[int]] = {}
-        for row, triple in zip(stating.tolist(), near.triples.tolist(), strict=True):
-            best.setdefault(row, (triple,))
+        weights = [getattr(self, name) for name in WEIGHTS]
+        counting = [at for at, weight in enumerate(weights) if weight]
+        fused = fuse_rankings([rankings[at] for at in counting], [weights[at] for at in counting], k)
+        best = {row: (at,) for row, at in zip(stating.tolist()[::-1], near.triples.tolist()[::-1], strict=True)}
         notes = PracticalNotes(
             fused.notes.formula,
             fused.notes.source,
@@ -141,8 +135,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             inputs=fused.notes.inputs,
             triples=len(near.triples),
         )
-        paths = TriplePaths(graph, {row: best[row] for row in fused.rows.tolist() if row in best})
-        return replace(fused, paths=paths, notes=notes)
+        return replace(fused, paths=TriplePaths(graph, best), notes=notes)
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
         graph = self.kb.graph

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, number, step, top_with_ties
+from kg2rag.types import Count, FloatArray, Matrix, Notes, Query, Ranking, Share, Step, number, step, top_with_ties
 
 COLOUR = "#B15928"  # in plots
 
@@ -64,82 +63,54 @@ class PathSearch(WalkOrDense[bool]):
         """Whether there is anything to compare."""
         return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
 
-    def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
-        """The chains of each query, all lengths together, and their scores.
+    def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
+        """The chains of a query, all lengths together, and their scores.
 
-        `similar`: (n_queries, n_triples) cosines of the queries and the triples; -inf where one may not be used.
+        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf where one may not be used.
         """
-        found: list[dict[Chain, float]] = [
-            {(triple,): float(cosines[triple]) for triple in _highest(cosines, self.seeds)} for cosines in similar
-        ]
-        beams, vectors = [dict(chains) for chains in found], self.kb.encode_queries(queries).astype(np.float64)
-        for _ in range(1, self.hops):
-            grown = [
-                [longer for chain in beam for longer in self._grow(chain, cosines)]
-                for beam, cosines in zip(beams, similar, strict=True)
-            ]
-            scored = [np.einsum("ij,j->i", self._means(own), vec) for own, vec in zip(grown, vectors, strict=True)]
-            beams = [self._beam(chains, scores) for chains, scores in zip(grown, scored, strict=True)]
-            for chains, beam in zip(found, beams, strict=True):
-                chains.update(beam)
+        beam: dict[Chain, float] = {(triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)}
+        found, vectors = dict(beam), self.kb.triple_vectors.vectors
+        for length in range(2, self.hops + 1):
+            grown = [longer for chain in beam for longer in self._grow(chain, similar)]
+            means = vectors[np.array(grown, dtype=np.int64).reshape(-1, length)].astype(np.float64).sum(axis=1)
+            norms = np.sqrt(np.einsum("ij,ij->i", means, means))
+            scores = np.einsum("ij,j->i", means / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
+            alike: dict[frozenset[int], tuple[Chain, float]] = {}  # a chain and its reverse hold the same facts
+            for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
+                alike.setdefault(frozenset(chain), (chain, -negated))
+            beam = dict(list(alike.values())[: self.width])
+            found |= beam
         return found
-
-    def _beam(self, chains: Sequence[Chain], scores: FloatArray) -> dict[Chain, float]:
-        """The best `width` chains; a chain and its reverse hold the same facts, so only the first of them is kept."""
-        alike: dict[frozenset[int], tuple[Chain, float]] = {}
-        for negated, chain in sorted(zip((-scores).tolist(), chains, strict=True)):
-            alike.setdefault(frozenset(chain), (chain, -negated))
-        return dict(list(alike.values())[: self.width])
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
         """The chain with one more triple, which goes on from where the last one led and names a new entity."""
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
         ends = [(int(table.heads[triple]), int(table.tails[triple])) for triple in chain]
         before = {entity for pair in ends[:-1] for entity in pair}
-        seen = before.union(ends[-1])
-        open_ = [end for end in dict.fromkeys(ends[-1]) if end not in before]
-        slots = gather(links.indptr, np.array(open_))[0]
-        fresh = slots[~np.isin(links.neighbours[slots], list(seen))]
+        slots = gather(links.indptr, np.array([end for end in dict.fromkeys(ends[-1]) if end not in before]))[0]
+        fresh = slots[~np.isin(links.neighbours[slots], list(before.union(ends[-1])))]
         triples = np.unique(links.triples[fresh])
         return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
-
-    def _means(self, chains: Sequence[Chain]) -> FloatArray:
-        """(n_chains, dim) unit vectors in the middle of each chain's triples."""
-        vectors = self.kb.triple_vectors.vectors
-        means = np.zeros((len(chains), vectors.shape[1]))
-        for mean, chain in zip(means, chains, strict=True):
-            mean += vectors[list(chain)].astype(np.float64).sum(axis=0)
-            mean /= np.sqrt(np.einsum("i,i->", mean, mean)) or 1.0
-        return means
 
     def _text(self, chain: Chain) -> str:
         triples = map(self.kb.graph.triple, chain)
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
-        """The chains of the queries grow together, so that each length is encoded in one call."""
-        similar = self._similar(queries)
-        cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
-        columns = zip(
-            queries, self.search(queries, similar), similar, cosines, self.kb.candidates(queries), strict=True
-        )
+        """Search the chains of each query, and rank by them."""
+        vectors = self.kb.encode_queries(queries)
+        similar, cosines = self._similar(queries), all_cosines(vectors, self.kb.vectors)
+        columns = zip(queries, map(self.search, vectors, similar), similar, cosines, strict=True)
         return [self._ranking(k, *column) for column in columns]
 
     def _ranking(
-        self,
-        k: int,
-        query: Query,
-        chains: dict[Chain, float],
-        similar: FloatArray,
-        cosines: FloatArray,
-        mask: IntArray | None,
+        self, k: int, query: Query, chains: dict[Chain, float], similar: FloatArray, cosines: FloatArray
     ) -> Ranking:
         scores, used = self._best_chains(chains, similar)
-        chained = np.isfinite(scores)
+        chained, (mask,) = np.isfinite(scores), self.kb.candidates([query])
         total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
         rows = top_with_ties(total, k) if mask is None else mask
         weights = number(self.dense_weight), number(1 - self.dense_weight)
-        formulas = {"path": f"{weights[0]} · cosine + {weights[1]} · chain", "dense": "cosine"}
         return Ranking.of(
             query.id,
             rows,
@@ -150,7 +121,7 @@ class PathSearch(WalkOrDense[bool]):
             score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
             paths=TriplePaths(self.kb.graph, used),
             notes=PathNotes(
-                formulas,
+                {"path": f"{weights[0]} · cosine + {weights[1]} · chain", "dense": "cosine"},
                 {"path": "graph", "dense": "dense"},
                 chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
             ),
@@ -166,10 +137,9 @@ class PathSearch(WalkOrDense[bool]):
 
     def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
         """(n_passages,) the score of each passage's best chain, -inf where it has none, and those chains."""
-        passages = self.kb.graph.triples.passages
-        scores = np.full(len(self.kb.corpus), -np.inf)
+        passages, scores = self.kb.graph.triples.passages, np.full(len(self.kb.corpus), -np.inf)
         usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))
-        order = usable[np.lexsort((usable, -similar[usable]))]
+        order = usable[np.argsort(-similar[usable], kind="stable")]
         rows, first = np.unique(passages[order], return_index=True)
         scores[rows] = similar[order[first]]
         used: dict[int, Chain] = {row: (at,) for row, at in zip(rows.tolist(), order[first].tolist(), strict=True)}
@@ -181,7 +151,9 @@ class PathSearch(WalkOrDense[bool]):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
-        chains = self.search([query], self._similar([query]))[0] if self.link([query])[0] else {}
+        chains: dict[Chain, float] = {}
+        if all(self.link([query])):
+            chains = self.search(self.kb.encode_queries([query])[0], self._similar([query])[0])
         used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
         return (
@@ -190,9 +162,8 @@ class PathSearch(WalkOrDense[bool]):
         )
 
 
-def _highest(values: NDArray[np.float64], k: int) -> list[int]:
+def _highest(values: FloatArray, k: int) -> list[int]:
     """The places of the k highest finite values, highest first, equal ones by place."""
-    places = top_with_ties(values, min(k, len(values))) if len(values) else np.empty(0, dtype=np.int64)
-    places = places[np.isfinite(values[places])]
-    chosen: list[int] = places[np.lexsort((places, -values[places]))][:k].tolist()
+    order = np.argsort(-values, kind="stable")[:k]
+    chosen: list[int] = order[np.isfinite(values[order])].tolist()
     return chosen

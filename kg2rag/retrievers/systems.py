@@ -55,7 +55,7 @@ SYSTEMS: Registry[Retriever] = Registry(
         "hippo1": "kg2rag.retrievers.hipporag.retrievers:HippoRAG",
         "hippo2": "kg2rag.retrievers.hipporag.retrievers:HippoRAG2",
         "hybrid": hybrid,
-        "kg2rag": "kg2rag.retrievers.kg2rag.organise:kg2rag",
+        "kg2rag": "kg2rag.retrievers.kg2rag.paper:kg2rag",
         "kg2rag_official": "kg2rag.retrievers.kg2rag.official:KG2RAGOfficial",
         "linearrag": "kg2rag.retrievers.linear_rag:LinearRAG",
         "mention_chains": "kg2rag.retrievers.mention_chains.retriever:MentionChains",

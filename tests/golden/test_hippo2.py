@@ -32,6 +32,7 @@ from kg2rag.types import QADataset, Ranking
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
 # Three quarters of the texts are MuSiQue's: minutes on two cores, unless an earlier run has left them in the store.
 FULL = os.environ.get("KG2RAG_FULL") == "1"
+THRESHOLD = 0.8 + 5e-7  # two names of MuSiQue have a cosine of .80000002 or, on another processor, just below .8
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
 
@@ -76,14 +77,15 @@ def run(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) 
     data, extractor = source(request.param, shared_data)
     kb = KnowledgeBase.build(data.corpus, extractor, embedder=SentenceEncoder(dtype="float32"))
     theirs = json.loads((shared_golden / SETS[request.param]).read_text(encoding="utf-8"))
-    ours = {ranking.query_id: ranking for ranking in HippoRAG2(kb).retrieve_batch(data.queries, 50)}
+    rankings = HippoRAG2(kb, synonym_threshold=THRESHOLD).retrieve_batch(data.queries, 50)
+    ours = {ranking.query_id: ranking for ranking in rankings}
     return Run(kb, theirs, [(query, ours[query["id"]]) for query in theirs["queries"]])
 
 
 def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(run: Run) -> None:
-    graph, expected = phrase_graph(run.kb, 0.8), run.theirs["graph"]
+    graph, expected = phrase_graph(run.kb, THRESHOLD), run.theirs["graph"]
     assert graph.n_phrases == expected["entities"]
-    assert len(graph.table.fact_relations) == expected["facts"]
+    assert len(graph.table.facts) == expected["facts"]
     assert len(graph.edges()[0]) == expected["edges"]
     assert int((np.diff(graph.walk.indptr) == 0).sum()) == expected["isolated_vertices"]
 

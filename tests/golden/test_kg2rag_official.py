@@ -22,8 +22,8 @@ import pytest
 from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.released import QueryPlan, joined_texts, stated_triples, tree_text
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.kg2rag.released import joined_texts, stated_triples, tree_text
 from kg2rag.retrievers.rerankers import BiEncoder
 from kg2rag.types import FloatArray, QADataset, Query, Ranking
 
@@ -147,7 +147,7 @@ def test_a_string_that_differs_has_the_same_paragraphs_in_another_order(run: Run
 
     Every order is tried where there are few enough, which finds the recorded string each time.
     """
-    stated, texts = stated_triples(run.system.kb), joined_texts(run.system.kb, run.system.separator)
+    stated, texts = stated_triples(run.system.kb), joined_texts(run.system.kb)
     found = 0
     for query, plan in zip(run.queries, run.plans, strict=True):
         for tree, text, (recording, _) in zip(
@@ -186,6 +186,6 @@ def test_with_the_recorded_score_of_each_tree_every_selection_is_the_same(run: R
     """Trees come in the same order, so a string that differs can borrow the score of the one in its place."""
     system = run.system
     scores = [np.array([score for _, score in run.golden[query.id]["reranker_calls"][0]]) for query in run.queries]
-    found = system.select(run.queries, run.plans, scores)
-    ours = [sorted(place[row] for row in selection.rows) for selection, place in zip(found, run.places, strict=True)]
+    found = list(map(system.select, run.queries, run.plans, scores))
+    ours = [sorted(place[row] for row in selected) for (selected, _), place in zip(found, run.places, strict=True)]
     assert differing(run, ours, [sorted(rows) for rows in recorded(run, "after_filter")]) == set()

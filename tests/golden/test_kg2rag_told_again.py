@@ -21,8 +21,7 @@ from released_kg2rag import Chunk, Released, answer
 from kg2rag.compute import Role, Store
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.released import QueryPlan
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, QueryPlan
 from kg2rag.types import FloatArray, Matrix, Ranking
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]

@@ -222,10 +222,8 @@ def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path
 
 
 def test_passages_may_be_encoded_with_another_separator(little: KnowledgeBase) -> None:
-    assert dense_over(little, "\n") is little.dense
     expected = little.encode(["Ed Wood: Ed Wood is a film by Tim Burton."])
-    assert np.array_equal(dense_over(little, ": ").vectors[:1], expected)
-    assert dense_over(little, ": ") is dense_over(little, ": ")
+    assert np.array_equal(dense_over(little).vectors[:1], expected)
 
 
 def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: KnowledgeBase) -> None:

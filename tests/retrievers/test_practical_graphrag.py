@@ -70,23 +70,6 @@ def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
     assert ranking.notes.triples == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "facts", "note"),
-    [
-        ("", FACTS, "empty query: dense ranking"),
-        ("nobody", FACTS, "the query names no entity: dense ranking"),
-        ("Ada", (), "the graph has no entity: dense ranking"),
-    ],
-)
-def test_without_an_entity_the_ranking_is_dense_and_says_so(
-    kb_of: Build, text: str, facts: tuple[Triple, ...], note: str
-) -> None:
-    kb = kb_of(*PAGES, facts=facts)
-    ranking = PracticalGraphRAG(kb).retrieve(text)
-    assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
-    assert ranking.notes.warning == note
-
-
 def test_one_of_the_three_rankings_must_count(kb_of: Build) -> None:
     with pytest.raises(ValueError, match=r"One of passage_weight, .* must be above 0"):
         PracticalGraphRAG(kb_of(*PAGES), passage_weight=0, entity_weight=0, relation_weight=0)

@@ -86,19 +86,3 @@ def test_triples_of_other_passages_than_the_candidates_are_not_walked(kb_of: Bui
 def test_a_fact_without_a_passage_may_stand_inside_a_chain(kb_of: Build) -> None:
     facts = (Triple("Ada", "wrote", "Notes", ""), FACTS[1])
     assert chain_scores(PathSearch(kb_of(*PAGES, facts=facts))) == pytest.approx({"p1": MEAN}, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "facts", "note"),
-    [
-        (" ", FACTS, "empty query: dense ranking"),
-        (ASKED, (), "the graph has no triple: dense ranking"),
-    ],
-)
-def test_without_a_chain_to_score_the_ranking_is_dense_and_says_so(
-    kb_of: Build, text: str, facts: tuple[Triple, ...], note: str
-) -> None:
-    kb = kb_of(*PAGES, facts=facts)
-    ranking = PathSearch(kb).retrieve(text)
-    assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
-    assert ranking.notes.warning == note

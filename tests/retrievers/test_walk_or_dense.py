@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import pytest
+
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import BLOCK, Dense, WalkOrDense
-from kg2rag.types import Query, Ranking
+from kg2rag.retrievers.systems import build
+from kg2rag.types import Query, Ranking, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Apple", "red"), ("Pear", "green"))
@@ -29,6 +32,34 @@ class Rows(WalkOrDense[str]):
             Ranking.of(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(k)
             for query, start in zip(queries, starts, strict=True)
         ]
+
+
+FACTS = (Triple("Ada", "wrote", "Notes", "p0"), Triple("Ada", "knew", "Charles", "p1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "facts", "why"),
+    [
+        *(
+            (name, " ", FACTS, "empty query")
+            for name in ("hippo1", "hippo2", "linearrag", "practical_graphrag", "proprag")
+        ),
+        ("hippo1", "Ada", (), "the graph has no fact"),
+        ("hippo2", "Ada", (), "the graph has no fact"),
+        ("proprag", "Ada", (), "the graph has no triple"),
+        ("practical_graphrag", "Ada", (), "the graph has no entity"),
+        ("hippo1", "why", FACTS, "the query names nothing"),
+        ("linearrag", "why", FACTS, "the query names no entity"),
+        ("practical_graphrag", "why", FACTS, "the query names no entity"),
+    ],
+)
+def test_without_a_start_the_dense_ranking_comes_and_says_why(
+    kb_of: Build, name: str, text: str, facts: tuple[Triple, ...], why: str
+) -> None:
+    kb = kb_of(*PAGES, facts=facts)
+    ranking = build(name, kb).retrieve(text)
+    assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
+    assert ranking.notes.warning == f"{why}: dense ranking"
 
 
 def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:

@@ -29,12 +29,10 @@ import pyarrow.parquet as pq
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, gather, incidence
 from kg2rag.knowledge.graph.pagerank import WalkGraph
-from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
 from kg2rag.types import Corpus, FloatArray, IntArray, Step, Triple, step
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
-
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
@@ -54,23 +52,23 @@ def phrase_of(name: str) -> str:
 class PhraseTable:
     """Phrases, the facts between them, and the passages that state these.
 
-    A *fact* is a triple of normalised parts, once in the corpus; a *statement* is a triple of one passage, as spelled.
-
     Attributes
     ----------
-    phrases : sorted. fact_heads, fact_tails : (n_facts,) phrases, in order of first statement.
-    fact_relations : (n_facts,) normalised as the phrases are.
-    facts, rows : (n_statements,) the fact, and the corpus row; -1 where no passage states it.
-    statements : the triples as spelled. n_passages : of the corpus.
+    phrases : sorted.
+    facts : triples of normalised parts, each once in the corpus, by first statement; what is encoded is their repr.
+    heads, tails : (n_facts,) phrases.
+    statements : triples of one passage each, as spelled. fact_of, rows : (n_statements,) the fact of each, and the
+        corpus row; -1 where no passage states it.
+    n_passages : of the corpus.
     """
 
     phrases: list[str]
-    fact_heads: IntArray
-    fact_tails: IntArray
-    fact_relations: list[str]
-    facts: IntArray
-    rows: IntArray
+    facts: list[tuple[str, str, str]]
+    heads: IntArray
+    tails: IntArray
     statements: list[Triple]
+    fact_of: IntArray
+    rows: IntArray
     n_passages: int
 
     @classmethod
@@ -86,58 +84,48 @@ class PhraseTable:
         code = {phrase: number for number, phrase in enumerate(phrases)}
         facts = {fact: number for number, fact in enumerate(dict.fromkeys(parts))}
         return cls(
-            phrases=phrases,
-            fact_heads=np.array([code[head] for head, _, _ in facts], dtype=np.int64),
-            fact_tails=np.array([code[tail] for _, _, tail in facts], dtype=np.int64),
-            fact_relations=[relation for _, relation, _ in facts],
-            facts=np.array([facts[fact] for fact in parts], dtype=np.int64),
-            rows=np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64),
+            phrases,
+            list(facts),
+            heads=np.array([code[head] for head, _, _ in facts], dtype=np.int64),
+            tails=np.array([code[tail] for _, _, tail in facts], dtype=np.int64),
             statements=kept,
+            fact_of=np.array([facts[fact] for fact in parts], dtype=np.int64),
+            rows=np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64),
             n_passages=len(corpus),
         )
 
-    def fact(self, index: int) -> tuple[str, str, str]:
-        """The normalised head, relation and tail of the fact at `index`."""
-        return self.phrases[self.fact_heads[index]], self.fact_relations[index], self.phrases[self.fact_tails[index]]
-
-    @property
-    def fact_texts(self) -> list[str]:
-        """What is encoded of a fact, in HippoRAG as here: the Python repr of its three parts."""
-        return [repr(self.fact(index)) for index in range(len(self.fact_relations))]
+    @cached_property
+    def by_phrase(self) -> Incidence:
+        """Phrase -> the statements that have it as an end."""
+        owners = np.append(self.heads[self.fact_of], self.tails[self.fact_of])
+        numbers = np.tile(np.arange(len(self.fact_of)), 2)
+        return incidence(owners, numbers, np.ones_like(owners), len(self.phrases))
 
     @cached_property
     def passages(self) -> Incidence:
         """Phrase -> the corpus rows whose triples have it as an end."""
-        stated = self.by_phrase.others[self.rows[self.by_phrase.others] >= 0]
-        owners = self.by_phrase.owners[self.rows[self.by_phrase.others] >= 0]
-        return incidence(owners, self.rows[stated], np.ones(len(owners), dtype=np.int64), len(self.phrases))
+        owners, rows = self.by_phrase.owners, self.rows[self.by_phrase.others]
+        return incidence(owners[rows >= 0], rows[rows >= 0], np.ones_like(rows[rows >= 0]), len(self.phrases))
 
     @cached_property
     def specificity(self) -> FloatArray:
         """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 where none has."""
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
 
-    @cached_property
-    def by_phrase(self) -> Incidence:
-        """Phrase -> the statements that have it as an end."""
-        owners = np.concatenate([self.fact_heads[self.facts], self.fact_tails[self.facts]])
-        numbers = np.tile(np.arange(len(self.facts)), 2)
-        return incidence(owners, numbers, np.ones(len(owners), dtype=np.int64), len(self.phrases))
-
     def facts_in(self, rows: IntArray) -> IntArray:
         """The facts that some of these passages state, ascending."""
-        return np.unique(self.facts[np.isin(self.rows, rows)])
+        return np.unique(self.fact_of[np.isin(self.rows, rows)])
 
     def phrases_in(self, rows: IntArray) -> IntArray:
         """The phrases of these passages, ascending."""
         facts = self.facts_in(rows)
-        return np.union1d(self.fact_heads[facts], self.fact_tails[facts])
+        return np.union1d(self.heads[facts], self.tails[facts])
 
 
 def synonym_ends(phrases: list[str]) -> tuple[IntArray, IntArray]:
     """The phrases that may start a synonym edge (more than two letters or digits) and those that may end one."""
-    long_ = [len(phrase.replace(" ", "")) > 2 for phrase in phrases]
-    return np.flatnonzero(long_), np.flatnonzero([bool(phrase) for phrase in phrases])
+    lengths = np.array([len(phrase.replace(" ", "")) for phrase in phrases])
+    return np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,34 +140,31 @@ class PhraseGraph:
         """How many nodes are phrases; they come first."""
         return len(self.table.phrases)
 
-    @property
-    def n_nodes(self) -> int:
-        """Phrases and passages."""
-        return self.n_phrases + self.table.n_passages
-
     @cached_property
     def walk(self) -> WalkGraph:
         """Phrases and passages."""
-        return WalkGraph.undirected(*self.edges(), self.n_nodes)
+        return WalkGraph.undirected(*self.edges(), self.n_phrases + self.table.n_passages)
 
     @cached_property
     def phrases_only(self) -> WalkGraph:
         """The graph without its passages, as the first HippoRAG walks it."""
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
-    def nodes_in(self, mask: IntArray, *, passages: bool = True) -> IntArray:
-        """The phrases of some passages and, unless `passages` is False, these themselves."""
+    def nodes_in(self, mask: IntArray | None, *, passages: bool = True) -> IntArray | None:
+        """The phrases of some passages and, unless `passages` is False, these themselves; None for None."""
+        if mask is None:
+            return None
         phrases = self.table.phrases_in(mask)
-        return np.concatenate([phrases, self.n_phrases + mask]) if passages else phrases
+        return np.append(phrases, self.n_phrases + mask) if passages else phrases
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Sources, targets and weights, (n_edges,) each; each ordered pair once, self-loops are left out.
 
         Parallel edges, (a, b) and (b, a), are two, as in the released code: a walk adds them up.
         """
-        n, table = self.n_nodes, self.table
-        heads, tails = table.fact_heads[table.facts], table.fact_tails[table.facts]
-        facts, counts = np.unique(np.concatenate([heads * n + tails, tails * n + heads]), return_counts=True)
+        table, n = self.table, self.n_phrases + self.table.n_passages
+        heads, tails = table.heads[table.fact_of], table.tails[table.fact_of]
+        facts, counts = np.unique(np.append(heads * n + tails, tails * n + heads), return_counts=True)
         alike = self.synonyms.sources * n + self.synonyms.targets
         kept = ~np.isin(facts, alike)
         members = (self.n_phrases + table.passages.others.astype(np.int64)) * n + table.passages.owners
@@ -194,18 +179,12 @@ class PhraseGraph:
 
         `mask` : the passages that the walk may enter; None for all. `passages` : whether it enters any.
         """
-        table = self.table
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         if not len(phrases):
             return step("linked", "entity not linked", "nothing was linked: dense ranking")
         walk = self.walk if passages else self.phrases_only
-        ends = walk.targets, walk.sources
-        if mask is not None:
-            within = np.isin(np.arange(self.n_nodes), self.nodes_in(mask))
-            inside = within[walk.targets] & within[walk.sources]
-            ends = walk.targets[inside], walk.sources[inside]
-        joined = Components.of(ends, self.n_nodes, (table.passages.owners, table.passages.others))
-        return step("linked", "entity not linked", why, joined.rows_with(phrases))
+        reached, _ = walk.reached(phrases, within=walk.mask(self.nodes_in(mask, passages=passages)))
+        return step("linked", "entity not linked", why, self.table.passages.of_all(reached[reached < self.n_phrases]))
 
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
         """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
@@ -213,14 +192,12 @@ class PhraseGraph:
         PageRank adds up all walks: a way explains a hit and has no part in its score. One of more than `MAX_STEPS`
         edges is none. `mask` : as in `linked`.
         """
-        walk, parents = self.walk, np.full(self.n_nodes, -1, dtype=np.int64)
-        closed = np.zeros(self.n_nodes, dtype=bool)
-        if mask is not None:
-            closed = np.isin(np.arange(self.n_nodes), self.nodes_in(mask), invert=True)
+        walk, parents = self.walk, np.full(self.walk.n_nodes, -1, dtype=np.int64)
+        open_ = walk.mask(self.nodes_in(mask))
         parents[starts] = frontier = starts
         for _ in range(MAX_STEPS):
             edges = gather(walk.indptr, frontier)[0]
-            edges = edges[(parents[walk.sources[edges]] < 0) & ~closed[walk.sources[edges]]]
+            edges = edges[(parents[walk.sources[edges]] < 0) & (open_ is None or open_[walk.sources[edges]])]
             reached, sources = walk.sources[edges].astype(np.int64), walk.targets[edges]
             order = np.lexsort((sources, -walk.weights[edges], reached))
             frontier, first = np.unique(reached[order], return_index=True)
@@ -239,24 +216,36 @@ class PhraseGraph:
         return tuple(step for at, step in enumerate(steps) if not at or step != steps[at - 1])
 
     def _step(self, a: int, b: int) -> Triple:
-        table = self.table
-        phrase, other = (a, b) if a < self.n_phrases else (b, a)
+        table, (phrase, other) = self.table, sorted((a, b))  # a passage would be the other
         stated = table.by_phrase.of(phrase)[0]
-        facts = table.facts[stated]
-        between = (table.fact_heads[facts] == other) | (table.fact_tails[facts] == other)
+        facts = table.fact_of[stated]
+        between = (table.heads[facts] == other) | (table.tails[facts] == other)
         if other >= self.n_phrases:
             between = table.rows[stated] == other - self.n_phrases
         if between.any():
             return table.statements[int(stated[between][0])]
-        ends, others = self.synonyms.sources, self.synonyms.targets
-        pair = np.flatnonzero(((ends == a) & (others == b)) | ((ends == b) & (others == a)))
-        cosine = min(float(self.synonyms.cosines[pair[0]]), 1.0)
-        return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength=10 * cosine)
+        sources, targets, cosines = self.synonyms
+        alike = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == other)
+        strength = 10 * min(float(cosines[alike][0]), 1.0)
+        return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength)
 
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
-    """The triples of the knowledge base's source as HippoRAG's phrases and facts."""
-    return kb.cached("phrases", lambda: _phrases(kb), from_graph=True)
+    """The triples of the knowledge base's source as HippoRAG's phrases and facts.
+
+    The store keeps the triples: extracting them again may take long.
+    """
+
+    def write(folder: Path) -> None:
+        columns = {each.name: [getattr(t, each.name) for t in kb.extraction.triples] for each in fields(Triple)}
+        pq.write_table(pa.table(columns), folder / "triples.parquet")
+
+    def built() -> PhraseTable:
+        key = {"corpus": kb.corpus.fingerprint, "source": kb.source.fingerprint, "rules": VERSION}
+        kept = pq.read_table(kb.store.entry("phrases", key, write) / "triples.parquet")
+        return PhraseTable.build((Triple(**row) for row in kept.to_pylist()), kb.corpus)
+
+    return kb.cached("phrases", built, from_graph=True)
 
 
 def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
@@ -265,38 +254,22 @@ def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
 
 
 def fact_vectors(kb: KnowledgeBase) -> DenseIndex:
-    """Exact cosine search over `phrases(kb).fact_texts`."""
-    return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(phrases(kb).fact_texts)))
+    """Exact cosine search over `phrases(kb).facts`."""
+    return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(list(map(repr, phrases(kb).facts)))))
 
 
 def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
     """The phrases and passages as HippoRAG walks them; phrases within a cosine of `threshold` are joined."""
-    return kb.cached(("phrase_graph", threshold), lambda: _phrase_graph(kb, threshold))
 
+    def built() -> PhraseGraph:
+        table = phrases(kb)
+        named = hashlib.sha256("\n".join(table.phrases).encode()).hexdigest()
+        key = {"phrases": named, "encoder": kb.embedder.fingerprint(kb.store), "threshold": threshold}
 
-def _phrases(kb: KnowledgeBase) -> PhraseTable:
-    """From the triples that the store keeps; extracting them again may take long."""
-    key = {"corpus": kb.corpus.fingerprint, "source": kb.source.fingerprint, "rules": VERSION}
+        def write(folder: Path) -> None:
+            sources, targets = synonym_ends(table.phrases)
+            synonyms(phrase_vectors(kb).vectors, threshold, sources=sources, targets=targets).save(folder)
 
-    def write(folder: Path) -> None:
-        columns = {each.name: [getattr(t, each.name) for t in kb.extraction.triples] for each in fields(Triple)}
-        pq.write_table(pa.table(columns), folder / "triples.parquet")
+        return PhraseGraph(table, Synonyms.load(kb.store.entry("synonyms", key, write)))
 
-    path = kb.store.entry("phrases", key, write)
-    return PhraseTable.build((Triple(**row) for row in pq.read_table(path / "triples.parquet").to_pylist()), kb.corpus)
-
-
-def _phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
-    table = phrases(kb)
-    key = {
-        "phrases": hashlib.sha256("\n".join(table.phrases).encode()).hexdigest(),
-        "encoder": kb.embedder.fingerprint(kb.store),
-        "threshold": threshold,
-    }
-    sources, targets = synonym_ends(table.phrases)
-    path = kb.store.entry(
-        "synonyms",
-        key,
-        lambda folder: synonyms(phrase_vectors(kb).vectors, threshold, sources=sources, targets=targets).save(folder),
-    )
-    return PhraseGraph(table, Synonyms.load(path))
+    return kb.cached(("phrase_graph", threshold), built)

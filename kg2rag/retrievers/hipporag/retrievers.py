@@ -16,10 +16,10 @@ walk, but edges between their phrases and specificity remain the corpus's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,15 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.around import LinksEntities
-from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, min_max
+from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, phrases
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
+from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_entities, phrases
+from kg2rag.types import FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking, Step, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
+MAX_NAMES = 20  # of a query that are linked; the first
 
 
 class Linked(NamedTuple):
@@ -43,6 +44,11 @@ class Linked(NamedTuple):
     phrases: IntArray
     weights: FloatArray
     notes: Notes
+
+    @classmethod
+    def of(cls, weights: Mapping[int, float], notes: Notes) -> Linked:
+        """From phrase -> weight."""
+        return cls(np.array(list(weights), dtype=np.int64), np.array(list(weights.values())), notes)
 
     def __bool__(self) -> bool:
         return len(self.phrases) > 0
@@ -66,32 +72,17 @@ class PhraseWalk(WalkOrDense[Linked]):
         """The phrase graph of the knowledge base under `synonym_threshold`."""
         return memory.phrase_graph(self.kb, self.synonym_threshold)
 
-    def pagerank(self, restarts: FloatArray, queries: Sequence[Query]) -> FloatArray:
-        """(n_queries, n_nodes) PageRank of each restart; with candidates over these and the phrases they state alone.
-
-        `restarts` : as many nodes, not scaled; phrases alone where the walk enters no passage.
-        """
+    def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
+        """(n_nodes,) for each restart; with a mask over its passages and the phrases they state alone."""
         graph = self.graph.walk if self.passages else self.graph.phrases_only
-        masks = self.kb.candidates(queries)
-        scopes = [None if rows is None else self.graph.nodes_in(rows, passages=self.passages) for rows in masks]
-        starts = list(map(NodeWeights.of_dense, restarts))
-        found = walks(graph, starts, self.damping, scopes=list(map(graph.mask, scopes)))
-        return np.array([walk.dense(graph.n_nodes) for walk in found])
+        scopes = [graph.mask(self.graph.nodes_in(mask, passages=self.passages)) for mask in masks]
+        return [found.dense(graph.n_nodes) for found in walks(graph, restarts, self.damping, scopes=scopes)]
 
     def ranking(
         self, query: Query, k: int, link: Linked, mask: IntArray | None, rows: IntArray, **parts: FloatArray
     ) -> Ranking:
-        """Some passages by the part "pagerank"; `parts` are (n_passages,) each."""
-        ranked = Ranking.of(
-            query.id,
-            rows,
-            parts["pagerank"][rows],
-            self.kb.corpus.ids,
-            stages=("pagerank",),
-            score_parts={name: column[rows] for name, column in parts.items()},
-            notes=link.notes,
-        ).top(k)
-        graph = self.graph
+        """Some passages by `parts`, (n_passages,) each, and how the walk came to them."""
+        graph, ranked = self.graph, by_columns(self.kb, query, rows, parts, link.notes, k)
         return replace(ranked, paths=LatePaths(partial(graph.ways, link.phrases, ranked.rows, mask), graph.triples))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
@@ -102,14 +93,10 @@ class PhraseWalk(WalkOrDense[Linked]):
 
 @dataclass(frozen=True)
 class NameNotes(Notes):
-    """Each name of the query, the phrase nearest to it and their cosine; phrase -> its weight where the walk starts.
-
-    `linked_by` is the linker that found the names; None without one.
-    """
+    """Each name of the query, the phrase nearest to it and their cosine; phrase -> its weight where the walk starts."""
 
     names: tuple[tuple[str, str, float], ...] | None = None
     restart: Mapping[str, float] | None = None
-    linked_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +107,6 @@ class HippoRAG(LinksEntities, PhraseWalk):
     ----------
     damping : probability of following an edge rather than restarting, in (0, 1).
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
-    max_names : the first so many names of a query are linked.
     linker : finds the names, which are then those of the entities, as such or by name: `retrievers.linking.LINKERS`.
         None takes the query's own phrases.
     """
@@ -128,7 +114,6 @@ class HippoRAG(LinksEntities, PhraseWalk):
     kb: KnowledgeBase = field(repr=False)
     damping: Damping = 0.5
     synonym_threshold: Threshold = 0.8
-    max_names: Count = 20
     linker: str | Linker | None = None
     passages = False
     nothing = "the query names nothing"
@@ -136,55 +121,37 @@ class HippoRAG(LinksEntities, PhraseWalk):
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
         table, kb = memory.phrases(self.kb), self.kb
-        named = self._names(queries) if table.phrases else [([], "") for _ in queries]
-        places = [i for i, (names, _) in enumerate(named) for _ in names]
-        asked = [name for names, _ in named for name in names]
-        found: list[list[tuple[str, int, float]]] = [[] for _ in queries]
-        if asked:
-            masks = [None if rows is None else table.phrases_in(rows) for rows in kb.candidates(queries)]
-            vectors = kb.encode_queries([Query("", name) for name in asked])
-            nearest = memory.phrase_vectors(kb).search(vectors, 1, [masks[i] for i in places])
-            for i, name, (rows, cosines) in zip(places, asked, nearest, strict=True):
-                found[i] += [(name, int(row), float(cosine)) for row, cosine in zip(rows, cosines, strict=True)]
-        return [self._linked(own, by) for own, (_, by) in zip(found, named, strict=True)]
+        named = self._names(queries) if table.phrases else [([], None)] * len(queries)
+        scopes = [None if rows is None else table.phrases_in(rows) for rows in kb.candidates(queries)]
+        found = nearest_names(kb, lambda: memory.phrase_vectors(kb), [names for names, _ in named], scopes=scopes)
+        return [self._linked(own, entities) for own, (_, entities) in zip(found, named, strict=True)]
 
-    def _linked(self, found: Sequence[tuple[str, int, float]], by: str) -> Linked:
-        """From names, the phrase nearest to each, and their cosine; and the linker that found the names."""
+    def _linked(self, found: Sequence[tuple[str, int, float]], entities: tuple[LinkedEntity, ...] | None) -> Linked:
+        """From names, the phrase nearest to each, and their cosine; and the entities that were named."""
         table = memory.phrases(self.kb)
-        starts = np.array(list(dict.fromkeys(phrase for _, phrase, _ in found)), dtype=np.int64)
-        weights = table.specificity[starts]
-        notes = NameNotes(
-            "pagerank",
-            "graph",
-            names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found),
-            restart=dict(zip(map(table.phrases.__getitem__, starts.tolist()), weights.tolist(), strict=True)),
-            linked_by=by if self.linker else None,
-        )
-        return Linked(starts, weights, notes)
+        weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in found}
+        names = tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found)
+        restart = {table.phrases[phrase]: weight for phrase, weight in weights.items()}
+        return Linked.of(weights, NameNotes("pagerank", "graph", entities=entities, names=names, restart=restart))
 
-    def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], str]]:
-        """The names of each query, each once, and what found them."""
-        linker = NGramLinker(self.kb, limit=self.max_names) if self.entity_linker is None else self.entity_linker
-        named, written = [], self.kb.graph.names
+    def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], tuple[LinkedEntity, ...] | None]]:
+        """The names of each query, each once, and the entities where a linker found them."""
+        linker = NGramLinker(self.kb, limit=MAX_NAMES) if self.entity_linker is None else self.entity_linker
+        named = []
         for query, links in zip(queries, linker.link_batch(queries), strict=True):
-            if self.entity_linker is None:
-                spans = phrases(query.text) or sorted(link.span for link in links)
-                names, by = [query.text[slice(*span)] for span in spans], ""
-            else:
-                names, by = [written[link.entity] for link in links], links[0].linker if links else ""
-            named.append((list(dict.fromkeys(names))[: self.max_names], by))
+            entities = None if self.entity_linker is None else linked_entities(self.kb, links)
+            spans = phrases(query.text) or sorted(link.span for link in links)
+            names = [query.text[slice(*span)] for span in spans] if entities is None else [one.name for one in entities]
+            named.append((list(dict.fromkeys(names))[:MAX_NAMES], entities))
         return named
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
         """Start at each phrase with its specificity; passages whose phrases the walk does not reach are no hits."""
-        members, n = memory.phrases(self.kb).passages, len(self.kb.corpus)
-        restarts = np.zeros((len(queries), self.graph.n_phrases))
-        for restart, link in zip(restarts, starts, strict=True):
-            restart[link.phrases] = link.weights
-        columns = zip(queries, starts, self.kb.candidates(queries), self.pagerank(restarts, queries), strict=True)
+        members, n, masks = memory.phrases(self.kb).passages, len(self.kb.corpus), self.kb.candidates(queries)
+        walked = self.pagerank([NodeWeights.of(link.phrases, link.weights) for link in starts], masks)
         rankings = []
-        for query, link, mask, walked in columns:
-            mass = walked[members.owners]
+        for query, link, mask, shares in zip(queries, starts, masks, walked, strict=True):
+            mass = shares[members.owners]
             sums = np.bincount(members.others, weights=mass, minlength=n).astype(np.float64)
             reached = np.bincount(members.others[mass > 0], minlength=n).astype(np.float64)
             rows = np.flatnonzero(sums > 0)
@@ -198,19 +165,14 @@ class HippoRAG(LinksEntities, PhraseWalk):
         return (*super().steps(query, ranking), walked)
 
 
-class FactFilter(Protocol):
-    """Which of the linked facts matter to the query: HippoRAG 2's "recognition memory", an LLM in the paper."""
-
-    def __call__(self, query: str, facts: Sequence[tuple[str, str, str]]) -> Sequence[int]:
-        """Positions in `facts` (head, relation, tail; best first) of those to keep; none means the dense ranking."""
-        ...
+Fact = tuple[str, str, str]  # head, relation, tail, as phrases
 
 
 @dataclass(frozen=True)
 class FactNotes(Notes):
     """The linked facts and their scores in [0, 1]; the phrases kept of them and their weights where the walk starts."""
 
-    facts: tuple[tuple[tuple[str, str, str], float], ...] | None = None
+    facts: tuple[tuple[Fact, float], ...] | None = None
     phrases: tuple[tuple[str, float], ...] | None = None
 
 
@@ -223,7 +185,8 @@ class HippoRAG2(PhraseWalk):
     damping, synonym_threshold : as in `HippoRAG`.
     passage_weight : start weight of the passage most similar to the query; the least similar has 0.
     link_top_k : facts linked, and phrases kept of them.
-    fact_filter : chooses among the linked facts; None keeps all, as the reference rankings do.
+    fact_filter : the "recognition memory", an LLM in the paper: of a query and its linked facts, best first, the
+        positions of those to keep; none means the dense ranking. None keeps all, as the reference rankings do.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -231,7 +194,7 @@ class HippoRAG2(PhraseWalk):
     passage_weight: Weight = 0.05
     synonym_threshold: Threshold = 0.8
     link_top_k: Count = 5
-    fact_filter: FactFilter | None = None
+    fact_filter: Callable[[str, Sequence[Fact]], Sequence[int]] | None = None
     passages = True
     nothing = "no fact is linked"
 
@@ -241,9 +204,8 @@ class HippoRAG2(PhraseWalk):
 
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases of the facts nearest to each query; none for an empty query."""
-        table, kb = memory.phrases(self.kb), self.kb
-        nothing = Linked(np.empty(0, dtype=np.int64), np.empty(0), FactNotes())
-        if not table.fact_relations or not queries:
+        table, kb, nothing = memory.phrases(self.kb), self.kb, Linked.of({}, FactNotes())
+        if not table.facts or not queries:
             return [nothing] * len(queries)
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
         scopes = [None if rows is None else table.facts_in(rows) for rows in kb.candidates(queries)]
@@ -255,48 +217,46 @@ class HippoRAG2(PhraseWalk):
             for query, (facts, cosines), (_, negated) in zip(queries, nearest, farthest, strict=True)
         ]
 
-    def _linked(self, query: Query, facts: IntArray, scores: FloatArray) -> Linked:
+    def _linked(self, query: Query, found: IntArray, scores: FloatArray) -> Linked:
         """The facts that pass the filter, and their phrases by mean score · specificity."""
         table = memory.phrases(self.kb)
+        linked = list(zip(found.tolist(), scores.tolist(), strict=True))
         if self.fact_filter is not None:
-            kept = list(dict.fromkeys(self.fact_filter(query.text, list(map(table.fact, facts.tolist())))))
-            if strangers := [at for at in kept if not 0 <= at < len(facts)]:
-                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
-            facts, scores = facts[kept], scores[kept]
+            kept = list(dict.fromkeys(self.fact_filter(query.text, [table.facts[fact] for fact, _ in linked])))
+            if strangers := [at for at in kept if not 0 <= at < len(linked)]:
+                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(linked)}; positions count from 0.")
+            linked = [linked[at] for at in kept]
         sums: dict[int, list[float]] = {}
-        for fact, score in zip(facts.tolist(), scores.tolist(), strict=True):
-            for phrase in (int(table.fact_heads[fact]), int(table.fact_tails[fact])):
+        for fact, score in linked:
+            for phrase in (int(table.heads[fact]), int(table.tails[fact])):
                 sums.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
         means = {phrase: sum(values) / len(values) for phrase, values in sums.items()}
-        best = sorted(means.items(), key=lambda item: (-item[1], item[0]))[: self.link_top_k]
-        best = [(phrase, weight) for phrase, weight in best if weight > 0]
-        notes = FactNotes(
-            "pagerank",
-            "graph",
-            facts=tuple(zip(map(table.fact, facts.tolist()), scores.tolist(), strict=True)),
-            phrases=tuple((table.phrases[phrase], weight) for phrase, weight in best),
-        )
-        starts = np.array([phrase for phrase, _ in best], dtype=np.int64)
-        return Linked(starts, np.array([weight for _, weight in best]), notes)
+        best = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
+        weights = {phrase: means[phrase] for phrase in best if means[phrase] > 0}
+        facts = tuple((table.facts[fact], score) for fact, score in linked)
+        kept_phrases = tuple((table.phrases[phrase], weight) for phrase, weight in weights.items())
+        return Linked.of(weights, FactNotes("pagerank", "graph", facts=facts, phrases=kept_phrases))
 
-    def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
-        """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""
-        cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
-        restarts, n = np.zeros((len(queries), self.graph.n_nodes)), self.graph.n_phrases
-        for restart, link, similar, mask in zip(restarts, links, cosines, self.kb.candidates(queries), strict=True):
+    def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[list[NodeWeights], FloatArray]:
+        """Where the walks start, not scaled; every passage's cosine, (n_queries, n_passages)."""
+        cosines, restarts, n = all_cosines(self.kb.encode_queries(queries), self.kb.vectors), [], self.graph.n_phrases
+        for link, similar, mask in zip(links, cosines, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(similar)) if mask is None else mask
-            restart[link.phrases] = link.weights
-            restart[n + rows] = self.passage_weight * min_max(similar[rows])
+            faint = self.passage_weight * min_max(similar[rows])
+            restarts.append(NodeWeights.of(np.append(link.phrases, n + rows), np.append(link.weights, faint)))
         return restarts, cosines
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
-        """Start at the linked phrases and, faintly, at every passage; all passages are ranked."""
-        restarts, cosines = self.restarts(queries, starts)
-        n, masks, rankings = self.graph.n_phrases, self.kb.candidates(queries), []
-        walked = self.pagerank(restarts, queries)[:, n:]
-        began = (restarts / restarts.sum(axis=1, keepdims=True))[:, n:]
+        """Start at the linked phrases and, faintly, at every passage by its cosine; all passages are ranked."""
+        (restarts, cosines), masks, n = (
+            self.restarts(queries, starts),
+            self.kb.candidates(queries),
+            self.graph.n_phrases,
+        )
+        rankings, walked, nodes = [], self.pagerank(restarts, masks), n + np.arange(len(self.kb.corpus))
         for at, (query, link, mask) in enumerate(zip(queries, starts, masks, strict=True)):
-            rows = top_with_ties(walked[at], k) if mask is None else mask
-            parts = {"pagerank": walked[at], "restart": began[at], "cosine": cosines[at]}
+            shares, began = walked[at][n:], restarts[at].at(nodes) / restarts[at].weights.sum()
+            rows = top_with_ties(shares, k) if mask is None else mask
+            parts = {"pagerank": shares, "restart": began, "cosine": cosines[at]}
             rankings.append(self.ranking(query, k, link, mask, rows, **parts))
         return rankings

@@ -12,18 +12,19 @@ the released code has where no hash interferes. Facts are numbered in the order 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.forest import spanning_trees
 from kg2rag.types import FloatArray, Triple
 
+SEPARATOR = ": "  # between title and text, in what is encoded and reranked
 GRAM = 3  # characters of an n-gram
 SMOOTHING = 0.01
 THRESHOLD = 0.90
@@ -59,8 +60,7 @@ def mentioned_names(
     One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
-    ends = (end.strip() for triple in triples for end in (triple.head, triple.tail))
-    names = dict.fromkeys([*titles, *ends])
+    names = dict.fromkeys([*titles, *(end.strip() for triple in triples for end in (triple.head, triple.tail))])
     found = dict.fromkeys(name for name in names if mentions(question, name, short=short))
     labels = {triple.relation.strip() for triple in triples}
     relations = {label for label in labels if mentions(question, label, short=short)}
@@ -70,77 +70,65 @@ def mentioned_names(
     return list(found)
 
 
-@dataclass(frozen=True)
-class TitlePool:
-    """The passages that a question may be answered from.
-
-    `rows_of` : title -> its passages, in order. `titles` and `stated` : by row, of the whole corpus.
-    """
+class TitlePool(NamedTuple):
+    """Title -> the rows that a question may be answered from; and by row, of the whole corpus, titles and triples."""
 
     rows_of: Mapping[str, Sequence[int]]
     titles: Sequence[str]
     stated: Sequence[Sequence[Triple]]
 
-    def named(self, row: int) -> Iterator[str]:
+    def named(self, row: int) -> list[str]:
         """The titles of the pool that a passage's triples name, as often as they do."""
-        for triple in self.stated[row]:
-            for end in (triple.head, triple.tail):
-                if end in self.rows_of:
-                    yield end
+        return [end for triple in self.stated[row] for end in (triple.head, triple.tail) if end in self.rows_of]
 
 
-def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None, triples: str) -> TitlePool:
+def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None) -> TitlePool:
     """The pool of a question's candidates, in their order, or of the whole corpus."""
 
     def pool(rows: Iterable[int]) -> TitlePool:
         rows_of: dict[str, list[int]] = {}
         for row in rows:
             rows_of.setdefault(kb.corpus.titles[row], []).append(row)
-        return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb, triples))
+        return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb))
 
     if candidates is not None:
         return pool(map(kb.corpus.row, dict.fromkeys(candidates)))
-    return kb.cached(("title_pool", triples), lambda: pool(range(len(kb.corpus))))
+    return kb.cached("title pool", lambda: pool(range(len(kb.corpus))))
 
 
-def stated_triples(kb: KnowledgeBase, triples: str = "raw") -> list[list[Triple]]:
-    """(n_passages,) the triples that each passage states, in the source's own spelling and order.
+def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
+    """(n_passages,) the triples that each passage states, letter for letter as the source has them, in its order.
 
-    Where `triples` is "raw", letter for letter those of the source's file, if it cleans them for the graph.
-    ValueError: raw triples are wanted of a source that has cleaned ones alone.
+    ValueError: the source has cleaned triples alone.
     """
 
     def stated() -> list[list[Triple]]:
-        given, notes = kb.extraction, kb.extraction.notes
-        cleaned = [cause for cause in notes if "cleaned: " in cause]
-        if triples == "raw" and given.raw is None and cleaned:
+        given = kb.extraction
+        if given.raw is None and any(cause.startswith("cleaned: ") for cause in given.notes):
             raise ValueError(
-                f"{kb.source!r} holds triples that were cleaned ({cleaned[0]}: {notes[cleaned[0]]:,}, ...), and not "
-                "the raw ones, which the released KG2RAG works on. Build the knowledge base over the file itself "
-                "(subkgs(FILE), or subkgs(FILE, raw=true)), or ask for the clean triples: triples='clean'."
+                f"{kb.source!r} holds triples that were cleaned, and not the raw ones, which the released KG2RAG works "
+                "on. Build the knowledge base over the file itself: subkgs(FILE)."
             )
         found: list[list[Triple]] = [[] for _ in kb.corpus.ids]
-        for triple in given.triples if triples == "clean" or given.raw is None else given.raw:
+        for triple in given.triples if given.raw is None else given.raw:
             if triple.passage_id:
                 found[kb.corpus.row(triple.passage_id)].append(triple)
         return found
 
-    return kb.cached(("stated_triples", triples), stated)
+    return kb.cached("stated triples", stated)
 
 
-def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:
-    """`kb.dense` with other characters than a line break between the title and the text that are encoded.
+def dense_over(kb: KnowledgeBase) -> DenseIndex:
+    """`kb.dense` with `SEPARATOR`, not a line break, between the title and the text that are encoded.
 
     Blanks at the ends of a text, which tokenizers of encoders drop, are not encoded, so that its vector is shared.
     """
-    if separator == "\n":
-        return kb.dense
-    return kb.cached(("dense", separator), lambda: DenseIndex(kb.encode(kb.corpus.joined(separator))))
+    return kb.cached("dense, released", lambda: DenseIndex(kb.encode(kb.corpus.joined(SEPARATOR))))
 
 
-def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
+def joined_texts(kb: KnowledgeBase) -> list[str]:
     """Title and text of every passage, as the reranker reads them: with all blanks that the source has."""
-    return kb.cached(("joined", separator), lambda: kb.corpus.joined(separator, exact=True))
+    return kb.cached("joined texts", lambda: kb.corpus.joined(SEPARATOR, exact=True))
 
 
 class TitleWalk:
@@ -166,7 +154,7 @@ class TitleWalk:
         """The mean of what came to a title, with the mean of all seeds counted in once."""
         return _mean([*self._heard.get(title, ()), _mean(list(self._seeds.values()))])
 
-    def appended(self, *, without_triples: bool = False, all_own: bool = False) -> dict[int, str]:
+    def appended(self, without_triples: bool = False, all_own: bool = False) -> dict[int, str]:
         """The passages to append and the title that brought each, in the order in which the titles came up.
 
         `without_triples`: whether a title may be reached of which no passage has a triple. `all_own`: whether every
@@ -189,30 +177,12 @@ def _mean(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
 
 
-class QueryPlan(NamedTuple):
-    """What is known of a query before the reranker scores.
-
-    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
-    triples of the graph and the passage of each. `trees`: the facts of each; `texts`: what the reranker reads of it.
-    """
-
-    nodes: dict[int, float]
-    n_seeds: int
-    facts: list[Triple]
-    rows: list[int]
-    trees: list[list[int]]
-    texts: list[str]
-    mentioned: list[str]
-
-
-def iteration_trees(
-    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str], *, self_loops: bool
-) -> list[list[int]]:
+def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
     """The facts of each component's maximum spanning tree as networkx iterates them, the largest component first.
 
     `edges`, `weights`: (n_facts,) the two vertices and the weight of each fact. `mentioned`: vertices that edges of
-    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty. `self_loops`:
-    whether a vertex without another edge is the tree of its heaviest self-loop.
+    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty. A vertex without
+    another edge is the tree of its heaviest self-loop.
     """
     import networkx as nx
 
@@ -221,46 +191,28 @@ def iteration_trees(
         graph.add_edge(*edge, weight=weight, fact=fact)
     graph.add_edges_from(_query_edges(edges, weights, mentioned), weight=QUERY_WEIGHT)
     components = sorted(nx.connected_components(graph), key=len, reverse=True)
-    trees: dict[str, list[int]] = {}
-    for component in components:
-        shared: list[int] = []
-        trees.update(dict.fromkeys(component, shared))
+    trees: list[list[int]] = [[] for _ in components]
+    tree_of = {vertex: tree for component, tree in zip(components, trees, strict=True) for vertex in component}
     for vertex, _, fact in nx.maximum_spanning_tree(graph).edges(data="fact"):
         if fact is not None:
-            trees[vertex].append(fact)
-    found = []
-    for vertex, *others in components:
+            tree_of[vertex].append(fact)
+    for (vertex, *others), tree in zip(components, trees, strict=True):
         if not others:
-            trees[vertex].append(max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])["fact"])
-        if others or self_loops:
-            found.append(trees[vertex])
-    return found
+            tree.append(max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])["fact"])
+    return trees
 
 
-def depth_first_trees(
-    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str], *, self_loops: bool
-) -> list[list[int]]:
-    """As `iteration_trees`, each tree as a walk from its heaviest fact, that with the heaviest first.
+def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+    """As `iteration_trees`, but by the paper: each tree as a walk from its heaviest fact, that with the heaviest first.
 
-    Equal weights are ordered by fact number; the trees of self-loops come last.
+    Equal weights are ordered by fact number; a self-loop is no tree.
     """
     between = _query_edges(edges, weights, mentioned)
-    joined, weighed = [*edges, *between], [*weights.tolist(), *[QUERY_WEIGHT] * len(between)]
-    order = sorted(range(len(joined)), key=lambda i: -weighed[i])
-    codes = {vertex: code for code, vertex in enumerate(dict.fromkeys(v for edge in joined for v in edge))}
-    ends = np.array([[codes[v] for v in joined[i]] for i in order], dtype=np.int64).reshape(-1, 2)
-    walks = [
-        [order[edge] for edge in tree.edges if order[edge] < len(edges)]
-        for tree in spanning_trees(ends[:, 0], ends[:, 1])
-    ]
-    if self_loops:
-        linked = {v for edge in joined if edge[0] != edge[1] for v in edge}
-        loops: dict[str, int] = {}
-        for i in order:
-            if i < len(edges) and edges[i][0] not in linked:
-                loops.setdefault(edges[i][0], i)
-        walks += [[i] for i in loops.values()]
-    return walks
+    order = np.argsort(-np.append(weights, np.full(len(between), QUERY_WEIGHT)), kind="stable")
+    joined = np.array([*edges, *between], dtype=object).reshape(-1, 2)[order]
+    ends = pd.factorize(joined.ravel())[0].reshape(-1, 2)
+    facts = [order[tree.edges] for tree in spanning_trees(ends[:, 0], ends[:, 1])]
+    return [tree[tree < len(edges)].tolist() for tree in facts]
 
 
 def _query_edges(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[Edge]:
@@ -283,8 +235,7 @@ def tree_text(
     for row in rows:
         text += texts[row]
         if facts:
-            told = [f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3]]
-            relational += ", ".join(told)
+            relational += ", ".join(f"{one.head} has/is {one.relation} {one.tail}" for one in stated[row][:3])
             text += f" Relational facts: {relational}." if relational else ""
         if limit is not None and len(text) > limit:
             return text[:limit]

@@ -40,8 +40,8 @@ def test_a_phrase_keeps_ascii_letters_and_digits_alone(name: str, phrase: str) -
 def test_phrases_are_sorted_and_facts_come_in_order_of_their_first_statement() -> None:
     table = PhraseTable.build(FACTS, CORPUS)
     assert table.phrases == ["ada l", "babbage", "engine"]
-    assert table.fact_texts[:2] == ["('ada l', 'knew', 'babbage')", "('babbage', 'built', 'engine')"]
-    assert table.facts.tolist() == [0, 1, 0, 2]
+    assert table.facts[:2] == [("ada l", "knew", "babbage"), ("babbage", "built", "engine")]
+    assert table.fact_of.tolist() == [0, 1, 0, 2]
     assert table.rows.tolist() == [0, 0, 1, 2]
     assert table.specificity.tolist() == [1 / 2, 1 / 2, 1 / 2]  # one over the passages that have the phrase
 
@@ -49,7 +49,7 @@ def test_phrases_are_sorted_and_facts_come_in_order_of_their_first_statement() -
 def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_twice() -> None:
     same = PhraseTable.build((FACTS[0], FACTS[0]), CORPUS)
     other = PhraseTable.build((FACTS[0], Triple("Ada L", "knew", "Babbage", "p0")), CORPUS)
-    assert (len(same.facts), len(other.facts), len(other.fact_texts)) == (1, 2, 1)
+    assert (len(same.fact_of), len(other.fact_of), len(other.facts)) == (1, 2, 1)
 
 
 def test_a_fact_weighs_two_a_statement_and_a_passage_one() -> None:
@@ -89,7 +89,7 @@ def test_a_phrase_of_two_letters_starts_no_synonym_and_the_empty_one_ends_none()
 
 def test_a_table_without_facts_has_a_graph_of_passages_alone() -> None:
     graph = graph_of()
-    assert (graph.n_phrases, graph.n_nodes, weights(graph)) == (0, 4, {})
+    assert (graph.n_phrases, graph.walk.n_nodes, weights(graph)) == (0, 4, {})
 
 
 def paths(graph: PhraseGraph, mask: list[int] | None = None) -> dict[int, tuple[Triple, ...]]:

@@ -17,13 +17,10 @@ from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
-from kg2rag.retrievers.kg2rag.official import PAPER, KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.organise import Organise, kg2rag
+from kg2rag.retrievers.kg2rag.official import DEPARTURES, KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.kg2rag.paper import Expand, ExpandNotes, Organise
 from kg2rag.retrievers.kg2rag.released import (
-    QueryPlan,
     TitlePool,
     TitleWalk,
     depth_first_trees,
@@ -33,6 +30,7 @@ from kg2rag.retrievers.kg2rag.released import (
     tree_text,
 )
 from kg2rag.testing import worlds
+from kg2rag.testing.trial import facts
 from kg2rag.types import Corpus, FloatArray, Passage, Query, Triple
 
 
@@ -129,7 +127,7 @@ EDGE = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))
 def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], float]]) -> None:
     edges, weights = [edge for edge, _ in facts], np.array([weight for _, weight in facts])
     told = [Edge(*edge, number, weight) for number, (edge, weight) in enumerate(facts)]
-    assert iteration_trees(edges, weights, (), self_loops=True) == trees_of(told)
+    assert iteration_trees(edges, weights, ()) == trees_of(told)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +147,10 @@ def test_trees_and_the_edges_of_the_question(
     facts: str, weights: list[float], mentioned: str, trees: list[list[int]]
 ) -> None:
     edges, names = [(fact[0], fact[1]) for fact in facts.split()], list(mentioned)
-    assert iteration_trees(edges, np.array(weights), names, self_loops=True) == trees
-    walks = depth_first_trees(edges, np.array(weights), names, self_loops=True)
-    assert sorted(map(sorted, walks)) == sorted(map(sorted, trees))
+    assert iteration_trees(edges, np.array(weights), names) == trees
+    walks = depth_first_trees(edges, np.array(weights), names)
+    loops = [[i] for i, (head, tail) in enumerate(edges) if head == tail]  # which are no trees in the paper
+    assert sorted(map(sorted, walks)) == sorted(tree for tree in map(sorted, trees) if tree not in loops)
 
 
 def test_a_string_repeats_passages_and_tells_all_triples_so_far_after_each() -> None:
@@ -177,43 +176,39 @@ class Table:
         return np.array([self.by_text[text] for _, text in pairs])
 
 
-def chosen(
-    trees: Sequence[Sequence[int]], scores: Sequence[float], *, context: int = 4, n: int = 6, **switches: str
-) -> list[int]:
-    """Passages 0 to n - 1 with one fact each, so that a tree lists passages; the reranker prefers later passages."""
-    facts = [Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(n)]
-    nodes = {i: 1 - i / 10 for i in range(n)}
-    plan = QueryPlan(nodes, n, facts, list(range(n)), [list(tree) for tree in trees], [""] * len(trees), [])
-    table = Table({str(i): float(i) for i in range(n)})
-    corpus = Corpus.from_passages(Passage(f"p{i}", "", str(i), f"p{i}", 0) for i in range(n))
+def chosen(trees: Sequence[Sequence[int]], scores: Sequence[float], paper: str = "") -> list[int]:
+    """Passages 0 to 5 with one fact each, so that a tree lists passages; the reranker prefers later passages."""
+    facts = [Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(6)]
+    nodes = {i: 1 - i / 10 for i in range(6)}
+    plan = QueryPlan(nodes, 6, facts, list(range(6)), [list(tree) for tree in trees], [""] * len(trees), [])
+    table = Table({str(i): float(i) for i in range(6)})
+    corpus = Corpus.from_passages(Passage(f"p{i}", "", str(i), f"p{i}", 0) for i in range(6))
     kb = KnowledgeBase.build(corpus, embedder=WordEmbedder())
-    system = KG2RAGOfficial(kb, context=context, reranker=table, separator="", **switches)  # type: ignore[arg-type]
-    return system.select([Query("q", "q")], [plan], [np.array(scores)])[0].rows
+    system = KG2RAGOfficial(kb, context=4, reranker=table, paper=paper)
+    return list(system.select(Query("q", "q"), plan, np.array(scores))[0])
 
 
 TREES, SCORES = [[0, 1, 2], [3, 4], [5]], [0.9, 0.8, 0.7]
 
 
 @pytest.mark.parametrize(
-    ("trees", "scores", "switches", "expected"),
+    ("trees", "scores", "paper", "expected"),
     [
-        ([[0, 1], [3, 2]], [0.1, 0.9], {}, [0, 1, 2, 3]),  # listed by similarity, whatever the trees say
-        ([[0, 1], [3, 2]], [0.1, 0.9], {"order": "trees"}, [3, 2, 0, 1]),
-        (TREES, SCORES, {}, [0, 1, 2]),  # the first that does not fit ends the choice
-        (TREES, SCORES, {"overflow": "skip"}, [0, 1, 2, 5]),
-        (TREES, SCORES, {"overflow": "cut"}, [0, 1, 2, 3]),
+        ([[0, 1], [3, 2]], [0.1, 0.9], "", [0, 1, 2, 3]),  # listed by similarity, whatever the trees say
+        ([[0, 1], [3, 2]], [0.1, 0.9], "order", [3, 2, 0, 1]),
+        (TREES, SCORES, "", [0, 1, 2]),  # the first that does not fit ends the choice
+        (TREES, SCORES, "overflow", [0, 1, 2, 3]),
         # The rest is 1 2 3 4 5, best last: positions 4, 3, 2, 1, 0 of it; the code reads them off 0 1 2 3 4 5.
-        ([[0]], [0.9], {"order": "trees"}, [0, 4, 3, 2]),
-        ([[0]], [0.9], {"order": "trees", "refill": "aligned"}, [0, 5, 4, 3]),
-        ([[0]], [0.9], {"order": "trees", "refill": "none"}, [0]),
-        ([[0, 1]], [0.9], {}, [0, 1]),  # half of the places is enough
-        ([], [], {}, [5, 4, 3, 2]),  # without trees the reranker decides
+        ([[0]], [0.9], "order", [0, 4, 3, 2]),
+        ([[0]], [0.9], "order+refill", [0]),  # every other passage owns a triple
+        ([[0, 1]], [0.9], "", [0, 1]),  # half of the places is enough
+        ([], [], "", [5, 4, 3, 2]),  # without trees the reranker decides
     ],
 )
 def test_which_passages_are_chosen(
-    trees: list[list[int]], scores: list[float], switches: dict[str, str], expected: list[int]
+    trees: list[list[int]], scores: list[float], paper: str, expected: list[int]
 ) -> None:
-    assert chosen(trees, scores, **switches) == expected
+    assert chosen(trees, scores, paper) == expected
 
 
 # The whole
@@ -227,8 +222,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("hops", [1, 2])
-def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase, hops: int) -> None:
-    official = KG2RAGOfficial(world, hops=hops, **PAPER)
+def test_with_every_departure_undone_it_is_the_papers_pipeline(world: KnowledgeBase, hops: int) -> None:
+    official = KG2RAGOfficial(world, hops=hops, paper="all")
     paper = Dense(world) >> Expand(world, hops=hops) >> Organise(world)
     queries = worlds.queries()
     ours, theirs = official.retrieve_batch(queries, 10), paper.retrieve_batch(queries, 10)
@@ -236,24 +231,25 @@ def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase
     assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
-def test_the_paper_sets_every_switch_otherwise_than_the_released_code(world: KnowledgeBase) -> None:
-    released = KG2RAGOfficial(world)  # and that each counts, the contract's check says
-    assert len(PAPER) == 17
-    assert all(getattr(released, name) != value for name, value in PAPER.items())
+# No two pages of this world share a title, and no name is too short for an n-gram.
+@pytest.mark.parametrize("name", sorted({*DEPARTURES} - {"group_titles", "short_spans_match"}))
+def test_each_departure_counts(world: KnowledgeBase, name: str) -> None:
+    released, undone = (KG2RAGOfficial(world, paper=paper).retrieve_batch(worlds.queries(), 20) for paper in ("", name))
+    assert any(facts(one) != facts(other) for one, other in zip(released, undone, strict=True))
 
 
 def test_titles_stand_together_and_sentences_in_their_order(kb_of: Callable[..., KnowledgeBase]) -> None:
     facts = tuple(Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(3))
     kb = kb_of(("A", "red"), ("B", "red green"), ("A", "red green blue yellow"), facts=facts)
-    plain = KG2RAGOfficial(kb, query_edges=False, group_titles=False)
+    plain = KG2RAGOfficial(kb, paper="query_edges+group_titles")
     assert plain.retrieve("red", 3).passage_ids == ["p0", "p1", "p2"]
-    assert KG2RAGOfficial(kb, query_edges=False).retrieve("red", 3).passage_ids == ["p0", "p2", "p1"]
+    assert KG2RAGOfficial(kb, paper="query_edges").retrieve("red", 3).passage_ids == ["p0", "p2", "p1"]
 
 
 def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., KnowledgeBase]) -> None:
     facts = (Triple("x", "r", "B", "p0"), Triple("y", "r", "z", "p1"))
     kb = kb_of(("A", "red"), ("B", "blue"), facts=facts)
-    found = KG2RAGOfficial(kb, separator="\n", seeds=1).retrieve("red", 2)
+    found = KG2RAGOfficial(kb, seeds=1).retrieve("red", 2)
     first, second = found
     assert (first.stage, second.stage) == ("seed", "expand")
     assert (first.path, second.path) == ((facts[0],), (facts[1],))
@@ -263,7 +259,7 @@ def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., 
     assert {first.score_parts["tree"], second.score_parts["tree"]} == {1, 2}
 
 
-# Raw triples, clean triples
+# Raw triples
 
 PAGES = [("Ed Wood", "red"), ("Ed Wood", "red blue green"), ("Big Fish", "yellow"), ("Zeta", "black")]
 SUBGRAPH = {"title": "Ed Wood", "sentences": {"0": [["<Ed Wood", "like", "Big Fish>"]]}}
@@ -282,14 +278,10 @@ def subgraphs(tmp_path: Path, sentences: Corpus) -> KnowledgeBase:
     return KnowledgeBase.build(sentences, spec, embedder=WordEmbedder(), store=Store(tmp_path / "store"))
 
 
-def test_the_released_code_works_on_the_files_letters_and_a_switch_cleans_them(subgraphs: KnowledgeBase) -> None:
-    raw, clean = (KG2RAGOfficial(subgraphs, seeds=1, triples=which) for which in ("raw", "clean"))
-    (plan,) = raw.plan([Query("q", "red")])
+def test_the_released_code_works_on_the_files_letters(subgraphs: KnowledgeBase) -> None:
+    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "red")])
     assert list(plan.nodes) == [0, 1]  # "Big Fish>" is no title, so that the other sentence of the seed is all
     assert [(fact.head, fact.tail) for fact in plan.facts] == [("<Ed Wood", "Big Fish>")]
-    (plan,) = clean.plan([Query("q", "red")])
-    assert list(plan.nodes) == [0, 1]  # Big Fish is found, but has no clean triple
-    assert [(fact.head, fact.tail) for fact in plan.facts] == [("Ed Wood", "Big Fish")]
 
 
 def test_a_blank_end_is_a_vertex_like_any_other(subgraphs: KnowledgeBase) -> None:
@@ -307,57 +299,25 @@ def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: Knowled
     assert (sorted(plan.nodes), plan.mentioned) == ([0, 1, 2, 3], ["Zeta"])
 
 
-def test_triples_that_were_cleaned_for_good_are_refused_unless_asked_for(sentences: Corpus, tmp_path: Path) -> None:
+def test_triples_that_were_cleaned_for_good_are_refused(sentences: Corpus, tmp_path: Path) -> None:
     facts = (Triple("Ed Wood", "like", "Big Fish", "p0"),)
     source = GivenExtraction(Extraction(facts, notes={"cleaned: head after a '<'": 7}))
     kb = KnowledgeBase.build(sentences, source, embedder=WordEmbedder(), store=Store(tmp_path))
-    with pytest.raises(ValueError, match="cleaned: head after a '<': 7"):
+    with pytest.raises(ValueError, match=r"subkgs\(FILE\)"):
         KG2RAGOfficial(kb).retrieve("red", 3)
-    assert KG2RAGOfficial(kb, triples="clean").retrieve("red", 3).passage_ids
 
 
-def test_it_says_what_its_input_has_that_the_released_codes_has_not(
-    subgraphs: KnowledgeBase, world: KnowledgeBase, tmp_path: Path
-) -> None:
-    assert KG2RAGOfficial(subgraphs, mode="hotpotqa").remark == ""
-    assert "mode='musique'" in KG2RAGOfficial(subgraphs).remark
+def test_it_says_where_its_triples_are_not_the_released_codes(subgraphs: KnowledgeBase, world: KnowledgeBase) -> None:
+    assert KG2RAGOfficial(subgraphs).remark == ""
     assert "those of KnowledgeGraph, not the sub-graphs" in KG2RAGOfficial(world).remark
-    assert KG2RAGOfficial(world, **PAPER).remark == ""
-    paragraphs = Corpus.from_passages([Passage("p", *PAGES[0], "p", 0)])
-    kb = KnowledgeBase.build(paragraphs, subgraphs.source, embedder=WordEmbedder(), store=Store(tmp_path))
-    assert "over paragraphs" in KG2RAGOfficial(kb).remark
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}, {"overflow": "burst"}]
-)
+@pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"max_characters": 0}])
 def test_parameters_out_of_range_are_refused(world: KnowledgeBase, wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         KG2RAGOfficial(world, **wrong)  # type: ignore[arg-type]
 
 
-# The paper's ablations
-
-
-def ids(system: Retriever, k: int = 1000) -> set[str]:
-    return set(system.retrieve("Who knows the bridge and the castle?", k).passage_ids)
-
-
-def test_without_expansion_every_passage_is_a_seed(kb: KnowledgeBase) -> None:
-    seeds = ids(Dense(kb), 10)
-    assert ids(kg2rag(kb, expansion=False)) <= seeds
-    assert ids(KG2RAGOfficial(kb, expansion="none", separator="\n")) <= seeds
-
-
-def test_without_organisation_nothing_that_was_expanded_is_dropped(kb: KnowledgeBase) -> None:
-    paper, released = kg2rag(kb, organisation=False), KG2RAGOfficial(kb, organisation=False)
-    assert ids(Dense(kb), 10) | ids(kg2rag(kb)) <= ids(paper)
-    assert len(ids(paper)) > 10
-    assert ids(paper, 10) == ids(Dense(kb), 10)  # ordered by similarity
-    assert ids(KG2RAGOfficial(kb)) <= ids(released)
-    assert released.retrieve("bridge").notes.warning == "not organised"
-
-
-def test_without_either_it_is_dense_retrieval_and_refused(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="'dense'"):
-        kg2rag(kb, expansion=False, organisation=False)
+def test_a_departure_that_is_not_known_is_refused(world: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match=r"'overfow'.*'overflow'"):
+        KG2RAGOfficial(world, paper="order+overfow")

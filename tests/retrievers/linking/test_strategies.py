@@ -12,7 +12,7 @@ from kg2rag.retrievers.linking.linkers import FuzzyLinker
 from kg2rag.types import Query, Triple
 
 LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical_graphrag", "vector_first")
-EVERY = (*LINKING, "hippo1", "linearrag")
+EVERY = (*LINKING, "hippo1")
 
 
 @pytest.fixture
@@ -45,18 +45,9 @@ def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None
     query = Query("q", "what if the Auth Servce fails")
     plain, fuzzy = (systems.build("hippo1", services, linker=one).retrieve(query) for one in (None, "ngram+fuzzy"))
     assert plain.notes.names == (("Auth Servce", "auth service", pytest.approx(0.5)),)
-    assert plain.notes.linked_by is None
+    assert plain.notes.entities is None
     assert fuzzy.notes.names == (("Auth Service", "auth service", pytest.approx(1.0)),)
-    assert fuzzy.notes.linked_by == "fuzzy"
-
-
-def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
-    # "OAuth Provider" is spelt out, so its activation is 1; misspelt, it is that of the link: 1 edit in 13 letters.
-    spelt, misspelt = Query("q", "the OAuth Provider"), Query("q", "the OAuth Provder")
-    plain, ngram = (systems.build("linearrag", services, linker=one).retrieve(spelt) for one in (None, "ngram"))
-    assert plain.notes.activated == ngram.notes.activated
-    fuzzy = systems.build("linearrag", services, linker="fuzzy").retrieve(misspelt)
-    assert fuzzy.notes.activated[0] == ("OAuth Provider", pytest.approx(12 / 13), 1)  # type: ignore[index]
+    assert [entity.linker for entity in fuzzy.notes.entities] == ["fuzzy"]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -1,0 +1,336 @@
+"""Passages -> those that state facts around theirs -> those of the best spanning trees of these facts: KG2RAG's paper.
+
+Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Sec. 2.2, Eq. 3 to 5: breadth-first from every entity of the
+seeds' triples, then all triples between the entities reached, then the passages that state them. Sec. 2.3: every triple
+is an edge that weighs as much as its passage's cosine (Eq. 6); each component keeps its maximum spanning tree (Eq. 7),
+written as <head, relation, tail> in depth-first order from the heaviest edge (Eq. 8). A reranker scores the trees, and
+these give their passages, best tree first, until `context` are reached.
+
+Ours, where the paper is silent: equal cosines are ordered by corpus position; triples that no passage states are not
+walked; of edges of equal weight the one of the earlier passage, then the earlier triple, comes first; trees of equal
+score are ordered by their heaviest edge; a tree that does not fit is cut; passages without triples take free places.
+The score of a hit is 1 / its place, for the method orders passages and does not score them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.forest import Tree, spanning_trees
+from kg2rag.knowledge.graph.paths import TriplePaths, stated_by, surroundings
+from kg2rag.retrievers.contract import Pipeline, Stage
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, Reranker, RerankingStage, named, score_batches
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, checked, step
+from kg2rag.types.notes import INNER, sources
+from kg2rag.types.passages import Paths, first_of
+from kg2rag.types.rankings import rescored
+
+COLOUR = "#E69F00"  # in plots
+MAX_CHARACTERS = 8000  # of a tree's text; rerankers read a few hundred tokens
+Arrangement = Literal["depth_first", "similarity"]
+
+
+@dataclass(frozen=True)
+class ExpandNotes(Notes):
+    """How many passages were added; and, for `Organise`, the triples of Eq. 4 as codes of the graph."""
+
+    expanded: int = 0
+    subgraph: tuple[int, ...] | None = field(default=None, metadata=INNER)
+
+
+@dataclass(frozen=True)
+class Expand(Stage):
+    """Adds the passages within `hops` triples of the seeds' entities; drops none. All are scored by their cosine.
+
+    A passage that was added has the stage "expand", the part `hop` and the path that led there: a seed's triple, the
+    triples walked, and its own. Every hit has the part `cosine`.
+
+    Parameters
+    ----------
+    hops : at least 1; the paper's m.
+    seeds : hits read, the paper's k.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    hops: Count = 1
+    seeds: Count = 10
+    expands = True
+
+    @property
+    def depth(self) -> int:
+        """The seeds."""
+        return self.seeds
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Expand each ranking within its query's candidates."""
+        if not queries:
+            return []
+        columns = zip(rankings, self.kb.encode_queries(queries), self.kb.candidates(queries), strict=True)
+        return [self._expand(*column) for column in columns]
+
+    def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
+        graph, table = self.kb.graph, self.kb.graph.triples
+        around = surroundings(graph, ranking.rows, self.hops, mask)
+        passages = table.passages[around.triples].astype(np.int64)
+        hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
+        order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
+        found, first = np.unique(passages[order], return_index=True)
+        new = order[first[~np.isin(found, ranking.rows)]]
+        rows, blank = np.append(ranking.rows, passages[new]), np.full(len(new), np.nan)
+        cosines = self.kb.dense.cosines(vector, rows)
+        given = np.zeros(len(ranking)) if ranking.stage_codes is None else ranking.stage_codes
+        parts = {name: np.append(column, blank) for name, column in ranking.score_parts.items()}
+        ends = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
+        return Ranking.of(
+            ranking.query_id,
+            rows,
+            cosines,
+            ranking.ids,
+            stages=(*ranking.stages, "expand"),
+            stage_codes=np.append(given, np.full(len(new), len(ranking.stages))),
+            score_parts={**parts, "cosine": cosines, "hop": np.append(np.zeros(len(ranking)), 1.0 + hops[new])},
+            paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
+            notes=ExpandNotes(
+                "cosine",
+                {**sources(ranking), "expand": "graph"},
+                inputs=(ranking.notes,),
+                expanded=len(new),
+                subgraph=tuple(around.triples.tolist()),
+            ),
+        )
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
+        graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in before]
+        no_triple = f"states no triple, and is none of the {self.seeds} seeds"
+        no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
+        too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
+        stating, traces = np.flatnonzero(np.diff(graph.stated[0])), []
+        for seed, after, mask in zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True):
+            joined = graph.triples.passages[surroundings(graph, seed.rows, graph.n_entities, mask).triples]
+            steps = (
+                step("states a triple", "entity not linked", no_triple, stating, after.rows),
+                step("joined to a seed", "entity not linked", no_chain, joined, after.rows),
+                step("expanded", "not expanded", too_far, after.rows),
+            )
+            traces.append(Trace(after, steps))
+        return traces
+
+
+class TreeChoice(NamedTuple):
+    """What gave a passage: a tree, its rank (from 1) and score; and the position of the passage's first edge in it."""
+
+    tree: int
+    rank: float
+    score: float
+    position: int
+
+
+def taken(
+    trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool
+) -> dict[int, TreeChoice]:
+    """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
+
+    A tree with more passages than there are places gives its first ones; it ends the choice where `whole`.
+    """
+    chosen: dict[int, TreeChoice] = {}
+    for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
+        fresh: dict[int, TreeChoice] = {}
+        for position, row in trees[tree]:
+            if row not in chosen:
+                fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
+        free = context - len(chosen)
+        if whole and len(fresh) > free:
+            break
+        chosen.update(list(fresh.items())[:free])
+    return chosen
+
+
+UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
+
+
+def unlinked(weights: Mapping[int, float], linking: Collection[int]) -> list[int]:
+    """The rows that are not among some others, the heaviest first, equal ones by corpus position."""
+    return sorted(weights.keys() - set(linking), key=lambda row: (-weights[row], row))
+
+
+@dataclass(frozen=True)
+class TreeNotes(Notes):
+    """How many trees there were, and how many hits none of them gave."""
+
+    trees: int = 0
+    filled: int = 0
+
+
+def placed(
+    ranking: Ranking, chosen: Mapping[int, TreeChoice], paths: Paths, notes: TreeNotes, **parts: FloatArray
+) -> Ranking:
+    """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
+    places = np.arange(1, len(chosen) + 1, dtype=np.float64)
+    ranks, scores = np.array([(choice.rank, choice.score) for choice in chosen.values()]).reshape(-1, 2).T
+    return rescored(
+        ranking,
+        np.array(list(chosen), dtype=np.int64),
+        1.0 / places,
+        max(len(chosen), 1),
+        formula="1 / place",
+        score_parts={"place": places, **parts, "tree": ranks, "reranker": scores},
+        paths=paths,
+        notes=notes,
+    )
+
+
+class Forest(NamedTuple):
+    """What is known of a query before the reranker scores.
+
+    `cosines`: (n_hits,) of the ranking's passages. `edges`: triple codes, heaviest first, to which the trees' edge
+    numbers point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
+    """
+
+    cosines: FloatArray
+    edges: IntArray
+    rows: IntArray
+    trees: list[Tree]
+    texts: list[str]
+
+    def path(self, choice: TreeChoice) -> list[int]:
+        """The triples from the root of a passage's tree to its own."""
+        codes: list[int] = self.edges[self.trees[choice.tree].path(choice.position)].tolist()
+        return codes
+
+
+@dataclass(frozen=True)
+class Organise(RerankingStage):
+    """Keeps and orders passages by the spanning trees of their triples.
+
+    After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
+    its path leads from the heaviest edge of its tree to its own; its parts are `cosine`, `tree` (the tree's rank, from
+    1) and `reranker` (the tree's score), the last two only where a tree gave it. The notes count the trees and the
+    hits that no tree gave (`TreeNotes`).
+
+    Parameters
+    ----------
+    context : passages returned at most; the paper's k.
+    whole_trees : end at the first tree that does not fit, and leave places free; a ranking may then be empty. Otherwise
+        such a tree is cut, and passages that state no triple between two entities take free places, by cosine.
+    arrangement : a tree gives its passages "depth_first", as in Eq. 8; or, ours, by "similarity", so that a tree
+        larger than `context` gives the passages most like the query and not those along one branch.
+    reranker : None for the default.
+    depth : hits read, by cosine after `Expand`.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    context: Count = 10
+    whole_trees: bool = False
+    arrangement: Arrangement = "depth_first"
+    reranker: Reranker | None = None
+    depth: Count = 1000
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        """All trees of the batch are scored in one call."""
+        columns = zip(rankings, self._forests(queries, rankings), strict=True)
+        return [self._organised(ranking, *found) for ranking, found in columns]
+
+    def _forests(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking]
+    ) -> list[tuple[Forest, dict[int, TreeChoice]]]:
+        """The trees of each query, and the passages that they give."""
+        if not queries:
+            return []
+        forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
+        pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
+        found = []
+        for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
+            listed = [list(enumerate(tree.edges)) for tree in forest.trees]
+            if self.arrangement == "similarity":  # edges are numbered from the heaviest
+                listed = [sorted(edges, key=lambda placed: placed[1]) for edges in listed]
+            trees = [[(position, int(forest.rows[edge])) for position, edge in edges] for edges in listed]
+            found.append((forest, taken(trees, scores, self.context, whole=self.whole_trees)))
+        return found
+
+    def _forest(self, ranking: Ranking, vector: Matrix) -> Forest:
+        """From the triples that `Expand` found, or without it from those that the hits' passages state."""
+        graph, expanded = self.kb.graph, ranking.notes.find(ExpandNotes)
+        if expanded is not None and expanded.subgraph is None:
+            raise ValueError(f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew.")
+        triples = stated_by(graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
+        cosines, weights = self.kb.dense.cosines(vector, ranking.rows), np.full(graph.n_passages, -np.inf)
+        weights[ranking.rows] = cosines
+        rows = graph.triples.passages[triples].astype(np.int64)
+        order = np.lexsort((triples, rows, -weights[rows]))
+        order = order[np.isfinite(weights[rows[order]])]  # a stage in between, or `depth`, may have dropped a passage
+        edges = triples[order]
+        trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
+        return Forest(cosines, edges, rows[order], trees, [self._text(edges[tree.edges]) for tree in trees])
+
+    def _text(self, triples: IntArray) -> str:
+        # A triple takes seven characters or more: none is written that would be cut.
+        written = map(self.kb.graph.triple, triples[: MAX_CHARACTERS // 7 + 1].tolist())
+        return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in written)[:MAX_CHARACTERS]
+
+    def _organised(self, ranking: Ranking, forest: Forest, chosen: dict[int, TreeChoice]) -> Ranking:
+        filled, table = list[int](), self.kb.graph.triples
+        cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
+        if not self.whole_trees:
+            linking = forest.rows[table.heads[forest.edges] != table.tails[forest.edges]].tolist()
+            filled = unlinked(cosine, {*chosen, *linking})[: self.context - len(chosen)]
+        rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
+        treeless = "the passages share no triple between two entities: no tree, ordered by cosine"
+        notes = TreeNotes(warning="" if forest.trees else treeless, trees=len(forest.trees), filled=len(filled))
+        paths = TriplePaths(self.kb.graph, chosen, forest.path)
+        return placed(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
+        full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
+        unread = f"below the first {self.depth} hits, which Organise reads"
+        late = f"better trees took all {self.context} places"
+        large = f"its tree has more passages than there were places, {self.context}"
+        read, traces = [trace.ranking.top(self.depth) for trace in before], []
+        for earlier, hits, (forest, chosen) in zip(before, read, self._forests(queries, read), strict=True):
+            after, turns = self._organised(hits, forest, chosen), {choice.tree for choice in chosen.values()}
+            in_trees = [forest.rows[tree.edges] for tree in forest.trees]
+            came = [rows for number, rows in enumerate(in_trees) if number in turns]
+            steps = (
+                step("read", "pruned", unread, hits.rows),
+                step("in a tree", "pruned", full, *in_trees, after.rows),
+                step("its tree's turn", "pruned", late, *came, after.rows),
+                step("placed", "pruned", large, after.rows),
+            )
+            traces.append(Trace(after, (*earlier.steps, *steps)))
+        return traces
+
+
+@checked
+def kg2rag(
+    kb: KnowledgeBase,
+    *,
+    hops: int = 1,
+    seeds: int = 10,
+    context: int = 10,
+    whole_trees: bool = False,
+    arrangement: Arrangement = "depth_first",
+    expansion: bool = True,
+    organisation: bool = True,
+    reranker: str = DEFAULT_RERANKER,
+) -> Pipeline:
+    """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
+
+    `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
+    Without `expansion` the seeds alone are organised; without `organisation` the expanded passages are ranked by
+    similarity: the paper's two ablations.
+    """
+    if not (expansion or organisation):
+        raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")
+    expanded = Dense(kb) >> Expand(kb, hops, seeds)
+    if not organisation:
+        return expanded
+    organise = Organise(kb, context, whole_trees, arrangement, named(reranker, kb), 1000 if expansion else seeds)
+    return expanded >> organise if expansion else Dense(kb) >> organise
