@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, processor
-from kg2rag.compute.hardware import CPU, devices
+from kg2rag.compute.hardware import CPU, device_of
 
 WORDS = "river bridge castle engine canal abbey novel film director writer born near old town of the in was by".split()
 
@@ -35,7 +35,7 @@ def main(
     model: Annotated[str, typer.Option()] = DEFAULT_MODEL,
 ) -> None:
     """Measure on one device."""
-    (where,) = devices(device)
+    where = device_of(device)
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(WORDS, size=size)) for size in random.integers(60, 140, passages)]
     encoder = SentenceEncoder(model, device=where)
@@ -45,7 +45,7 @@ def main(
         encoder.encode(["a passage to begin with"], store)
         rows = [("kg2rag", dtype, "ours", *measured(lambda: encoder.encode(texts, store), passages, where))]
     for each in dict.fromkeys(["float32", dtype]):
-        network = encoder._cast(each)
+        network = encoder._loaded(each)
         for size in map(int, batch_sizes.split(",")):
             network.encode(texts[:size], batch_size=size)
             work = partial(network.encode, texts, batch_size=size, normalize_embeddings=True)

@@ -139,7 +139,7 @@ def get(
 
 @store_app.command("ls")
 def list_store() -> None:
-    """What the store holds, by stage: entries, size, age of the oldest."""
+    """What the store holds, by stage: entries, size, days since the least recent use."""
     from kg2rag.compute import Entry, Store
 
     store = Store()
@@ -149,10 +149,10 @@ def list_store() -> None:
     typer.echo(f"{store.root}{'' if stages else ': empty'}")
     rows = []
     for stage, found in sorted(stages.items()):
-        size, age = sum(entry.size for entry in found), time.time() - min(entry.created for entry in found)
+        size, age = sum(entry.size for entry in found), time.time() - min(entry.used for entry in found)
         rows.append((stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days"))
     if rows:
-        show(table(("stage", "entries", "MB", "oldest"), rows))
+        show(table(("stage", "entries", "MB", "unused for"), rows))
 
 
 @store_app.command("verify")

@@ -112,7 +112,7 @@ class EncoderOptions:
 
     embedder: str | None = opt(None, EMBEDDERS)
     dtype: str = opt("auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
-    device: str = opt("cpu", "cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")
+    device: str = opt("cpu", "cpu, cuda (the first GPU), auto, or such as cuda:1.")
     query_prompt: str | None = opt(None, PROMPT.format("query"))
     passage_prompt: str | None = opt(None, PROMPT.format("passage"))
 

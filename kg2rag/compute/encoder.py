@@ -10,19 +10,16 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 
-from kg2rag.compute.hardware import CPU, devices, processor, threads
+from kg2rag.compute.hardware import CPU, device_of, processor, threads
 from kg2rag.compute.models import (
     CARDS,
     DEFAULT_MODEL,
@@ -52,14 +49,12 @@ HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than 
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
 """What processors show that are faster in bfloat16; one with avx512_bf16 alone took half as long again for a batch."""
 MIN_COSINE = 0.999
-BATCH = {CPU: 32, "cuda": 256}  # texts
-FEW = 1000  # texts that one device encodes before the processes of several would have started
+BATCH, GPU_BATCH = 32, 256  # texts
+FEW = 1000  # texts that are encoded without a progress bar
 TOKENS_OF = 256  # texts whose token vectors are in memory together: 100 MB
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
 """A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
-_IN_USE: WeakValueDictionary[tuple[object, ...], SentenceTransformer] = WeakValueDictionary()
-"""The models that an encoder has loaded, as long as one has."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
@@ -94,7 +89,7 @@ class SentenceEncoder:
         (`FASTER_IN_HALF`), float16 on a GPU, and float32 elsewhere and where a few probe texts do not stay within
         cosine 0.999 of it. Where it is not given, `$KG2RAG_DTYPE`, or "auto".
     max_tokens : longer texts are cut; None is the limit of the model.
-    device : "cpu"; "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as "cuda:0,cuda:1".
+    device : "cpu", "cuda" (the first CUDA device), "auto" (that, else the CPU), or such as "cuda:1".
     query_prompt, passage_prompt : what stands before each query and each passage, "" for nothing. None: what the
         model's files say; where they say nothing, its model card if `kg2rag.compute.models` has it.
     """
@@ -108,7 +103,6 @@ class SentenceEncoder:
     query_prompt: str | None = field(default=None, repr=False)
     passage_prompt: str | None = field(default=None, repr=False)
     _described: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _casts: dict[str, SentenceTransformer] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
@@ -120,7 +114,7 @@ class SentenceEncoder:
             return self._described[store.root]
         key = {
             "rules": VERSION,
-            "settings": [self.model, self.revision, self.dtype, self.max_tokens, ",".join(self._devices), processor()],
+            "settings": [self.model, self.revision, self.dtype, self.max_tokens, self._device, processor()],
             "prompts": [self.query_prompt, self.passage_prompt, CARDS.get(Path(self.model).name.lower())],
             "offline": self._offline,
             "files": _state(Path(self.model)) if Path(self.model).is_dir() and not self._offline else None,
@@ -136,10 +130,7 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         cache, dtype = self._cache(store, role), self.describe(store)["dtype"]
-        with self._pool(len(texts), dtype) as pool:
-            return cache.of(
-                [well_formed(text) for text in texts], lambda shard: self.forward(shard, dtype, cache.prompt, pool)
-            )
+        return cache.of(list(map(well_formed, texts)), lambda shard: self.forward(shard, dtype, cache.prompt))
 
     def encode_tokens(
         self, texts: Sequence[str], store: Store, role: Role = "passage", *, reduce: Callable[[Matrix], Reduced]
@@ -154,7 +145,8 @@ class SentenceEncoder:
         reduce : called as soon as some texts are encoded, so that the vectors of a corpus are never in memory together.
         """
         cache, dtype, given = self._cache(store, role), self.describe(store)["dtype"], list(map(well_formed, texts))
-        added = [id_ for id_ in self.network.tokenizer.all_special_ids if id_ != self.network.tokenizer.unk_token_id]
+        tokenizer = self.network.tokenizer
+        added = [id_ for id_ in tokenizer.all_special_ids if id_ != tokenizer.unk_token_id]
         results: dict[int, tuple[IntArray, Reduced]] = {}
         order = sorted(range(len(given)), key=lambda row: (-len(given[row]), row))
         with progress_bar(len(given), "encoding tokens", "text", shown=len(given) > FEW) as bar:
@@ -162,91 +154,58 @@ class SentenceEncoder:
                 rows = order[start : start + TOKENS_OF]
                 found = self._passes([given[row] for row in rows], dtype, cache.prompt, output_value=None)
                 for row, one in zip(rows, found, strict=True):
-                    tokens = one["input_ids"][one["attention_mask"].bool()].cpu().numpy()
-                    vectors = one["token_embeddings"][one["attention_mask"].bool()].float().cpu().numpy()
+                    real = one["attention_mask"].bool()
+                    tokens = one["input_ids"][real].cpu().numpy()
                     own = ~np.isin(tokens, added)
-                    results[row] = tokens[own], reduce(unit(vectors[own]))
+                    results[row] = tokens[own], reduce(unit(one["token_embeddings"][real].float().cpu().numpy()[own]))
                 whole = np.stack([one["sentence_embedding"].float().cpu().numpy() for one in found])
                 cache.keep([given[row] for row in rows], unit(whole))
                 bar.update(len(rows))
         return [results[row] for row in range(len(given))]
 
-    def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "", pool: Any = None) -> Matrix:
+    def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
         """(n_texts, dim) unit vectors of texts behind a prompt; nothing is stored."""
-        return unit(self._passes(texts, dtype, prompt, pool=pool, convert_to_tensor=True).float().cpu().numpy())
+        return unit(self._passes(texts, dtype, prompt, convert_to_tensor=True).float().cpu().numpy())
 
     def _passes(self, texts: Sequence[str], dtype: str, prompt: str, **options: Any) -> Any:
         import torch
 
-        network = self._cast(dtype)
-        batch = BATCH.get(network.device.type, BATCH[CPU])
-        mixed = torch.autocast(network.device.type, torch.bfloat16, enabled=self._mixes and dtype == "bfloat16")
-        with _TURNS, mixed:
+        on_cpu = self._device == CPU
+        network, batch = (self.network, BATCH) if on_cpu else (self._loaded(dtype), GPU_BATCH)
+        # On a processor products alone are in half precision, which is more exact; on a GPU the weights are.
+        with _TURNS, torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"):
             return network.encode(list(texts), prompt=prompt, batch_size=batch, show_progress_bar=False, **options)
 
     def _cache(self, store: Store, role: Role) -> VectorCache:
         about = self.describe(store)
         return VectorCache(store, self.fingerprint(store), about["dim"], about["prompts"][role])
 
-    @contextmanager
-    def _pool(self, n_texts: int, dtype: str) -> Iterator[Any]:
-        """A process on each of several devices for many texts, ended with the block; else None."""
-        if len(self._devices) == 1 or n_texts < FEW:
-            yield None
-            return
-        network = self._cast(dtype)
-        pool = network.start_multi_process_pool(self._devices)
-        try:
-            yield pool
-        finally:
-            network.stop_multi_process_pool(pool)
-
     @cached_property
     def _offline(self) -> bool:
         return is_carried(self.model, self.revision)
 
     @cached_property
-    def _devices(self) -> list[str]:
-        return devices(self.device)
+    def _device(self) -> str:
+        return device_of(self.device)
 
     @cached_property
     def network(self) -> SentenceTransformer:
         """The model in float32, loaded on first use; encoders that differ in prompts or dtype alone share it."""
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
+        return self._loaded("float32")
 
-        source = str(carried_folder()) if self._offline else self.model
-        files = tuple(_state(Path(source))) if Path(source).is_dir() else ()
-        settings = (source, self.revision, self._devices[0], self.max_tokens, files)
-        if (loaded := _IN_USE.get(settings)) is not None:
-            return loaded
-        disable_progress_bar()
-        torch.set_num_threads(threads())
-        with loading(source) as local:
-            network = SentenceTransformer(source, revision=self.revision, device=settings[2], local_files_only=local)
-        if self.max_tokens is not None:
-            network.max_seq_length = self.max_tokens
-        return _IN_USE.setdefault(settings, network)
+    def _loaded(self, dtype: str) -> SentenceTransformer:
+        folder, files = self._source
+        return _network(folder, self.revision, self._device, self.max_tokens, dtype, files)
 
-    @property
-    def _mixes(self) -> bool:
-        """Whether products alone are in half precision, which is more exact; other processes learn of weights alone."""
-        return self._devices == [CPU]
-
-    def _cast(self, dtype: str) -> SentenceTransformer:
-        """The model, or where its weights are to be in another dtype a copy, which is kept."""
-        import torch
-
-        if dtype == "float32" or self._mixes:
-            return self.network
-        if dtype not in self._casts:
-            self._casts[dtype] = deepcopy(self.network).to(getattr(torch, dtype))
-        return self._casts[dtype]
+    @cached_property
+    def _source(self) -> tuple[str, tuple[object, ...]]:
+        """Where the model is, and the state of its files: a model that is trained again is another model."""
+        folder = str(carried_folder()) if self._offline else self.model
+        return folder, tuple(_state(Path(folder))) if Path(folder).is_dir() else ()
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
-        on_gpu = self._devices[0].startswith("cuda")
+        on_gpu = self._device != CPU
         shown = set(processor().split())
         faster = on_gpu or any(each <= shown for each in FASTER_IN_HALF)
         if self.dtype == "float32" or (self.dtype == "auto" and not faster):
@@ -266,7 +225,7 @@ class SentenceEncoder:
             "weights_sha256": weights_checksum(network),
             "dim": network.get_embedding_dimension(),
             "max_tokens": network.max_seq_length,
-            "device": ",".join(self._devices),
+            "device": self._device,
             "dtype": dtype,
             "cosine_to_float32": round(cosine, 6),
             "prompts": prompts,
@@ -278,6 +237,24 @@ class SentenceEncoder:
 
     def __reduce__(self) -> tuple[type[SentenceEncoder], tuple[Any, ...]]:
         return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+
+@lru_cache(maxsize=4)
+def _network(
+    source: str, revision: str | None, device: str, max_tokens: int | None, dtype: str, _files: object
+) -> SentenceTransformer:
+    """A model in memory; the state of its files tells it from an earlier one in the same folder."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    torch.set_num_threads(threads())
+    with loading(source) as local:
+        network = SentenceTransformer(source, revision=revision, device=device, local_files_only=local)
+    if max_tokens is not None:
+        network.max_seq_length = max_tokens
+    return network.to(getattr(torch, dtype))
 
 
 def unit(vectors: Matrix) -> Matrix:
@@ -292,7 +269,7 @@ def well_formed(text: str) -> str:
 
 
 def _state(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, size and modification time of a folder's files: a model that is trained again is another model."""
+    """Name, size and modification time of a folder's files."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 

@@ -1,10 +1,9 @@
-"""What a user has -> an `Embedder`: a function, a model, a matrix of vectors, or an endpoint that is paid by token."""
+"""What a user has -> an `Embedder`: a name, a function, a model, a matrix of vectors, or an endpoint paid by token."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from kg2rag.compute.encoder import PROBE, Embedder, Role, SentenceEncoder, unit, weights_checksum, well_formed
-from kg2rag.compute.static_encoder import embedder_named
+from kg2rag.compute.llm import endpoint_of
+from kg2rag.compute.llm.client import api_key, openai_library
+from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Corpus, Matrix, ParameterError, component, fits, refused
 
+PREFIX, ENDPOINT = "static:", "endpoint:"
 LONG = " ".join(f"word {number}" for number in range(3000))
 """A probe that shows where an encoder cuts its texts."""
 WANTED = (
@@ -35,11 +37,38 @@ def embedder_of(given: object, corpus: Corpus) -> Embedder:
         return GivenVectors.of(list(given), np.stack([np.asarray(one) for one in given.values()]), corpus)
     if isinstance(given, tuple) and len(given) in (2, 3):
         return GivenVectors.of(list(given[0]), given[1], corpus, *(embedder_of(one, corpus) for one in given[2:]))
-    if not isinstance(given, type) and fits(given, Embedder):
-        return given  # type: ignore[return-value]
-    if isinstance(given, type) or not (callable(given) or hasattr(given, "encode")):
+    if isinstance(given, type) or not (fits(given, Embedder) or callable(given) or hasattr(given, "encode")):
         raise refused("embedder", given, WANTED)
-    return GivenEncoder(given)
+    return given if fits(given, Embedder) else GivenEncoder(given)  # type: ignore[return-value]
+
+
+def embedder_named(
+    name: str,
+    *,
+    dtype: str | None = None,
+    device: str = "cpu",
+    query_prompt: str | None = None,
+    passage_prompt: str | None = None,
+) -> Embedder:
+    """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
+
+    The options are those of `SentenceEncoder`; None leaves each as it is there.
+    ParameterError: no model is named, or a dtype, device or prompt for static vectors, which have none.
+    """
+    prompts = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
+    given = {option: value for option, value in {"dtype": dtype, **prompts}.items() if value is not None}
+    if name.startswith(ENDPOINT):
+        model, base_url, key = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
+        given.pop("dtype", None)
+        return EndpointEncoder(base_url, model, key, **given)  # type: ignore[arg-type]
+    if not name.startswith(PREFIX):
+        return SentenceEncoder(name, device=device, **given)  # type: ignore[arg-type]
+    model = name.removeprefix(PREFIX)
+    if not model or model.startswith(PREFIX):
+        raise ParameterError(f"{name!r} names no model. Write such as {PREFIX}minishlab/potion-base-8M.")
+    if given.pop("dtype", "auto") not in ("auto", "float32") or device not in ("auto", "cpu") or given:
+        raise ParameterError(f"{name!r} has float32 vectors of each text alone, on the CPU: leave the options out.")
+    return StaticEncoder(model)
 
 
 @component
@@ -72,7 +101,7 @@ class GivenEncoder:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded."""
         prompt = self.query_prompt if role == "query" else self.passage_prompt
         method = self._method(role)
-        cache = VectorCache(store, self._known[0], self._known[1], f"{getattr(method, '__name__', '')}\0{prompt}")
+        cache = VectorCache(store, *self._known, f"{getattr(method, '__name__', '')}\0{prompt}")
         return cache.of(list(map(well_formed, texts)), lambda shard: self._vectors(method, [prompt + t for t in shard]))
 
     def _method(self, role: Role) -> Callable[[list[str]], Any]:
@@ -91,8 +120,7 @@ class GivenEncoder:
         probed = self._vectors(self._method("passage"), [*PROBE, LONG])
         weights = weights_checksum(self.encoder) if hasattr(self.encoder, "state_dict") else probed.round(3).tolist()
         limit = str(getattr(self.encoder, "max_seq_length", ""))
-        about = [self.name, self.query_prompt, self.passage_prompt, limit, weights]
-        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16], probed.shape[1]
+        return _hash(self.name, self.query_prompt, self.passage_prompt, limit, weights), probed.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +149,20 @@ class GivenVectors:
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim); ValueError for a text without a vector where nothing else encodes it."""
-        found = np.empty((len(texts), self.matrix.shape[1]), dtype=np.float32)
         places = np.fromiter((self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
-        lacking = np.flatnonzero(places < 0)
-        found[places >= 0] = self.matrix[places[places >= 0]]
-        if len(lacking) and self.other is None:
+        found, lacking = self.matrix[places], [text for text in texts if text not in self.rows]
+        if lacking and self.other is None:
             raise ValueError(
-                f"No vector is given for {texts[lacking[0]]!r:.80} ({len(lacking):,} of {len(texts):,} texts). "
+                f"No vector is given for {lacking[0]!r:.80} ({len(lacking):,} of {len(texts):,} texts). "
                 "Add it by its text, or say what encodes other texts: embedder=(ids, matrix, function or model name)."
             )
-        if len(lacking) and self.other is not None:
-            vectors = self.other.encode([texts[at] for at in lacking.tolist()], store, role)
+        if lacking and self.other is not None:
+            vectors = self.other.encode(lacking, store, role)
             if vectors.shape[1] != found.shape[1]:
                 raise ValueError(
                     f"The matrix has {found.shape[1]} columns, vectors of {self.other!r} {vectors.shape[1]}."
                 )
-            found[lacking] = vectors
+            found[places < 0] = vectors
         return found
 
 
@@ -161,35 +187,23 @@ class EndpointEncoder:
     price: float | None = field(default=None, repr=False)
     batch: int = field(default=128, repr=False)
 
-    @classmethod
-    def named(cls, name: str, **prompts: Any) -> EndpointEncoder:
-        """The endpoint of "MODEL@BASE_URL"; its key comes from `$OPENAI_API_KEY`, where that is set."""
-        from kg2rag.compute.llm import KEY
-
-        model, _, base_url = name.rpartition("@")
-        if not (model and base_url):
-            raise ParameterError(f"'endpoint:{name}' needs a model and an address: endpoint:MODEL@BASE_URL.")
-        return cls(base_url, model, KEY if os.environ.get(KEY) else None, **prompts)
-
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
         """A hash of address, model, dimensions and prompts: an endpoint shows no weights."""
-        about = [self.base_url, self.model, self.dimensions, self.query_prompt, self.passage_prompt]
-        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
+        return _hash(self.base_url, self.model, self.dimensions, self.query_prompt, self.passage_prompt)
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent."""
         prompt = self.query_prompt if role == "query" else self.passage_prompt
-        about = {"endpoint": self.fingerprint(store)}
-        path = store.entry("encoder", about, self._write_dim)
-        cache = VectorCache(store, self.fingerprint(store), int((path / "dim").read_text()), prompt)
+        known = store.entry("encoder", {"endpoint": self.fingerprint(store)}, self._write_dim)
+        cache = VectorCache(store, self.fingerprint(store), int((known / "dim").read_text()), prompt)
         return cache.of(list(map(well_formed, texts)), lambda shard: self._ask([prompt + text for text in shard]))
 
-    def plan(self, texts: Sequence[str], store: Store | None = None) -> dict[str, float | int | None]:
+    def plan(self, texts: Sequence[str], store: Store) -> dict[str, float | int | None]:
         """What encoding passages would send and cost: texts, lacking, tokens (a quarter of the characters), cost."""
-        cache = VectorCache(store or Store(), self.fingerprint(store or Store()), 0, self.passage_prompt)
+        cache = VectorCache(store, self.fingerprint(store), 0, self.passage_prompt)
         lacking = cache.lacking(list(map(well_formed, texts)))
         tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
-        cost = None if self.price is None else round(tokens * self.price / 1e6, 6)
+        cost = None if self.price is None else tokens * self.price / 1e6
         return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
 
     def _write_dim(self, folder: Path) -> None:
@@ -206,27 +220,22 @@ class EndpointEncoder:
 
     @cached_property
     def _client(self) -> Any:
-        from kg2rag.compute.llm.client import api_key
-
-        try:
-            import openai
-        except ImportError as error:
-            raise ImportError("An endpoint needs the openai client: pip install 'kg2rag[llm]'.") from error
-        return openai.OpenAI(base_url=self.base_url, api_key=api_key(self.api_key_env, self.base_url), max_retries=5)
+        key = api_key(self.api_key_env, self.base_url)
+        return openai_library().OpenAI(base_url=self.base_url, api_key=key, max_retries=5)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+def _hash(*about: object) -> str:
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
 
 def checked_vectors(found: Any, n_texts: int, name: str) -> Matrix:
     """Vectors as unit rows; ValueError where there are not as many as texts, or a number is not finite."""
     vectors = np.asarray(found, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != n_texts:
-        raise ValueError(
-            f"{name}: vectors of shape {vectors.shape} for {n_texts} texts; needed: ({n_texts}, dimensions)."
-        )
-    if not np.isfinite(vectors).all():
-        raise ValueError(
-            f"{name}: the vector of text {int(np.argmin(np.isfinite(vectors).all(axis=1)))} is not finite."
-        )
+        raise ValueError(f"{name}: vectors of shape {vectors.shape} for {n_texts} texts; needed: ({n_texts}, dim).")
+    if len(bad := np.flatnonzero(~np.isfinite(vectors).all(axis=1))):
+        raise ValueError(f"{name}: the vector of text {bad[0]} is not finite.")
     return unit(vectors)

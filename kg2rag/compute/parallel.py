@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-BACKENDS = {"dask": "distributed", "loky": "joblib"}
-"""Name -> the module it needs."""
-EVERY = 10.0
-"""Seconds between two lines where no bar can be drawn; work that takes less says nothing."""
+BACKENDS = {"dask": "distributed", "loky": "joblib"}  # name -> the module it needs
+EVERY = 10.0  # seconds between two lines where no bar can be drawn; work that takes less says nothing
 _LIMITS = ("KG2RAG_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_BACKEND: ContextVar[str | None] = ContextVar("backend", default=None)
+_ELSEWHERE: ContextVar[bool] = ContextVar("elsewhere", default=False)
 
 
 @contextmanager
@@ -58,17 +56,37 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
         raise ValueError(f"Backend 'loky' runs on this machine alone, not on cluster {cluster!r}: give dask.")
     if jobs < 0:
         raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
-    alone = backend == "loky" and (jobs or threads()) == 1
+    slots, options = jobs or threads(), dict[str, Any]()
+    alone, share = backend == "loky" and slots == 1, str(max(1, threads() // slots))
     with ExitStack() as stack:
-        slots = 1 if alone else _joblib(stack, jobs, backend, cluster)
-        token = _BACKEND.set(None if alone else backend)
-        stack.callback(_BACKEND.reset, token)
+        stack.callback(_ELSEWHERE.reset, _ELSEWHERE.set(not alone))
+        if alone:
+            yield 1
+            return
+        import joblib
+
+        if cluster is None:
+            # New processes learn their share of the threads from the environment; this one has read it already.
+            stack.enter_context(_environment(dict.fromkeys(_LIMITS, share)))
+        if backend == "loky":
+            from joblib.externals.loky import get_reusable_executor
+
+            stack.callback(lambda: get_reusable_executor().shutdown(wait=True, kill_workers=True))
+        else:
+            from distributed import Client, LocalCluster
+
+            local = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+            address = cluster or stack.enter_context(LocalCluster(slots, host="127.0.0.1", **local))
+            options["client"] = stack.enter_context(Client(address, set_as_default=False))
+            there = sum(options["client"].ncores().values())
+            slots = min(jobs or there, there)
+        stack.enter_context(joblib.parallel_config(backend, n_jobs=slots, **options))
         yield slots
 
 
 def has_workers() -> bool:
     """Whether pieces are run by other processes here."""
-    return _BACKEND.get() is not None
+    return _ELSEWHERE.get()
 
 
 def map_pieces(
@@ -86,10 +104,8 @@ def map_pieces(
     ------
     BrokenProcessPool : a worker of loky died (killed, out of memory). The other engines have errors of their own.
     """
-    found: Iterator[Result]
-    if not has_workers():
-        found = map(function, pieces)
-    else:
+    found: Iterator[Result] = map(function, pieces)
+    if has_workers():
         import joblib
 
         found = joblib.Parallel(return_as="generator")(joblib.delayed(function)(piece) for piece in pieces)
@@ -112,36 +128,12 @@ def progress_bar(total: int | None, what: str, unit: str, *, shown: bool = True)
     return tqdm(total=total, desc=what, unit=unit, leave=False, disable=hidden, file=sys.stderr, **paced)
 
 
-def _joblib(stack: ExitStack, jobs: int, backend: str, cluster: str | None) -> int:
-    """Have joblib use a back end; the pieces at a time."""
-    import joblib
-
-    slots = jobs or threads()
-    if cluster is None:
-        # New processes learn their share of the threads from the environment; this one has read it already.
-        stack.callback(_set, {name: os.environ.get(name) for name in _LIMITS})
-        _set(dict.fromkeys(_LIMITS, str(max(1, threads() // slots))))
-    options: dict[str, Any] = {}
-    if backend == "loky":
-        from joblib.externals.loky import get_reusable_executor
-
-        stack.callback(lambda: get_reusable_executor().shutdown(wait=True, kill_workers=True))
-    else:
-        from distributed import Client, LocalCluster
-
-        address: Any = cluster
-        if cluster is None:
-            local = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
-            address = stack.enter_context(LocalCluster(slots, host="127.0.0.1", **local))
-        options["client"] = stack.enter_context(Client(address, set_as_default=False))
-        there = sum(options["client"].ncores().values())
-        slots = min(jobs or there, there)
-    stack.enter_context(joblib.parallel_config(backend, n_jobs=slots, **options))
-    return slots
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+@contextmanager
+def _environment(given: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})

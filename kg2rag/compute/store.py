@@ -4,8 +4,8 @@ An entry is written whole (see `compute.files`) with a manifest of sizes and che
 first opens the entry; a large file whose size and time of modification are the manifest's is not read for that, so that
 gigabytes open as fast as kilobytes (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never
 used. While one process builds an entry, others wait for it. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
-ever unpickled. The time of a manifest is that of the entry's last use. Beside the entries are `KeyedFile`s, each of
-which keeps something of many texts.
+ever unpickled. The time of a manifest is that of the entry's last use. Beside the entries are `KeyedFile`s, each one
+SQLite file with something of many texts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import re
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import BaseModel, FiniteFloat
+from pydantic import BaseModel
 
 from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
 from kg2rag.text.records import sha256
@@ -39,6 +39,9 @@ LARGE = 8 << 20
 file system's clock, so no later change has the same time."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 SECONDS = 60  # of waiting for another process that writes
+
+
+_ASKED = 10_000  # keys in one statement
 
 
 class DamagedEntryWarning(UserWarning):
@@ -62,19 +65,18 @@ def version(library: str) -> str:
     return metadata.version(library)
 
 
+class DamagedFileError(OSError):
+    """A keyed file is no sound SQLite file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry in the list of `Store.entries`, or one `KeyedFile`, which has no key.
-
-    `created` and `used` are in seconds, 0 for one that is damaged.
-    """
+    """One entry of a store, or one `KeyedFile`; its size in bytes and its last use in seconds, 0 without a manifest."""
 
     path: Path
     stage: str
     size: int
-    created: float
     used: float
-    key: Mapping[str, object]
 
 
 class Store:
@@ -114,13 +116,7 @@ class Store:
                 warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
                 remove_folder(path)
             if damage:
-                try:
-                    self._build(path, full_key, build)
-                except OSError as error:  # of a full disk, which names no file
-                    if type(error) is not OSError or error.filename is not None:
-                        raise
-                    said = error.strerror or str(error)
-                    raise OSError(error.errno or errno.ENOSPC, said, str(path)) from error
+                self._build(path, full_key, build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -133,12 +129,17 @@ class Store:
         return self.root / stage / entry_name(_full(stage, key, libraries))
 
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
-        with new_folder(path) as partial:
-            build(partial)
-            noted = {str(file.relative_to(partial)): _File.of(file) for file in _files(partial)}
-            manifest = {"stage": path.parent.name, "key": key, "created": time.time()}
-            manifest["files"] = {name: file.model_dump() for name, file in noted.items()}
-            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        try:
+            with new_folder(path) as partial:
+                build(partial)
+                noted = {str(file.relative_to(partial)): _File.of(file).model_dump() for file in _files(partial)}
+                manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": noted}
+                (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        except OSError as error:  # of a full disk, which names no file; numpy gives no number either
+            full = type(error) is OSError and str(error).endswith(" written")
+            if error.filename is not None or not (full or error.errno):
+                raise
+            raise OSError(error.errno or errno.ENOSPC, error.strerror or str(error), str(path)) from error
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
@@ -169,34 +170,26 @@ class Store:
         return None
 
     def entries(self) -> Iterator[Entry]:
-        """Every finished entry, every one without a manifest and every keyed file, by stage and name."""
+        """Every entry, finished or without a manifest, and every keyed file, by stage and name."""
         for path in sorted(self.root.glob("*/[!.]*")):
             if not (_NAME.fullmatch(path.name) and path.is_dir()):
                 continue
-            size = 0
+            size, used = 0, 0.0
             for file in path.rglob("*"):
                 with suppress(OSError):
                     size += file.stat().st_size if file.is_file() else 0
-            try:
-                manifest = _Manifest.read(path)
-                key, created = manifest.key, manifest.created
-                used = max(created, (path / MANIFEST).stat().st_mtime)
-            except (OSError, ValueError):  # `verify` reports the reason; `prune` treats it as the oldest
-                key, created, used = {}, 0.0, 0.0
+                    used = file.stat().st_mtime if file.name == MANIFEST else used
             if path.is_dir():  # else another process has deleted it by now
-                yield Entry(path, path.parent.name, size, created, used, key)
+                yield Entry(path, path.parent.name, size, used)
         for path in sorted(self.root.rglob("*.sqlite")):
             with suppress(FileNotFoundError):
                 found, stage = path.stat(), path.stem if path.parent == self.root else path.parent.name
-                yield Entry(path, stage, found.st_size, found.st_ctime, found.st_mtime, {})
+                yield Entry(path, stage, found.st_size, found.st_mtime)
 
     def remove(self, path: Path) -> None:
         """Delete an entry or a keyed file, if it is there."""
         self.verified.discard(path)
-        if path.is_file():
-            path.unlink(missing_ok=True)
-        else:
-            remove_folder(path)
+        path.unlink(missing_ok=True) if path.is_file() else remove_folder(path)
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
@@ -242,9 +235,7 @@ class _File(BaseModel):
 
 
 class _Manifest(BaseModel):
-    stage: str
     key: dict[str, Any]
-    created: FiniteFloat
     files: dict[str, _File]
 
     @classmethod
@@ -264,3 +255,50 @@ def _torn(path: Path) -> str | None:
     except sqlite3.DatabaseError as error:
         said = str(error)
     return None if said == "ok" else said
+
+
+@dataclass(frozen=True)
+class KeyedFile:
+    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
+
+    `table`, `key` and `value` are their names in the file.
+    """
+
+    path: Path
+    table: str
+    key: str
+    value: str
+
+    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
+        found: dict[Any, Any] = {}
+        if not self.path.is_file():
+            return found
+        with suppress(OSError):  # of a file that may only be read
+            os.utime(self.path)
+        with self._opened() as file:
+            for start in range(0, len(keys), _ASKED):
+                asked = keys[start : start + _ASKED]
+                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
+                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
+        return found
+
+    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        """Keep values under their keys; OSError where the file cannot be written."""
+        with self._opened() as file:
+            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The file; its changes are written at the end of the block."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=SECONDS)) as file, file:
+                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
+                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
+                yield file
+        except sqlite3.OperationalError as error:
+            said = f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE"
+            raise OSError(errno.EIO, said, str(self.path)) from error
+        except sqlite3.DatabaseError as error:
+            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error

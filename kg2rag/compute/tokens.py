@@ -57,6 +57,7 @@ class EncoderTokens:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         """Without the limits of encoding, which its file sets: a count needs the whole text."""
+        from huggingface_hub import hf_hub_download
         from tokenizers import Tokenizer
 
         model, revision = self.encoder.model, self.encoder.revision
@@ -64,23 +65,18 @@ class EncoderTokens:
             tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
         else:
             with loading(model) as local:
-                tokenizer = Tokenizer.from_file(_file(model, revision, local=local))
+                file = Path(model) / FILE
+                if not Path(model).is_dir():
+                    file = Path(hf_hub_download(model, FILE, revision=revision, local_files_only=local))
+                if not file.is_file():
+                    raise OSError(f"it has no {FILE}. Save it with a fast tokenizer, or pass another counter.")
+                tokenizer = Tokenizer.from_file(str(file))
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
 
     def __getstate__(self) -> dict[str, object]:
         return {"encoder": self.encoder}
-
-
-def _file(model: str, revision: str | None, *, local: bool) -> str:
-    if not Path(model).is_dir():
-        from huggingface_hub import hf_hub_download
-
-        return hf_hub_download(model, FILE, revision=revision, local_files_only=local)
-    if not (Path(model) / FILE).is_file():
-        raise OSError(f"it has no {FILE} to count tokens with. Save it with a fast tokenizer, or pass another counter.")
-    return str(Path(model) / FILE)
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
@@ -97,14 +93,12 @@ def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCoun
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
-    return [_cut(ranking, [tokens[row] for row in ranking.rows.tolist()], limit) for ranking in rankings]
-
-
-def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
-    kept, spent = [], 0
-    for count in tokens:
-        kept.append(spent + count <= limit)
-        spent += count if kept[-1] else 0
-    keep = np.array(kept, dtype=bool)
-    left_out = tuple(ranking.ids[row] for row in ranking.rows[~keep].tolist())
-    return replace(ranking.select(keep), notes=replace(ranking.notes, tokens=spent, left_out=left_out))
+    found = []
+    for ranking in rankings:
+        kept, spent = np.ones(len(ranking), dtype=bool), 0
+        for at, row in enumerate(ranking.rows.tolist()):
+            kept[at] = spent + tokens[row] <= limit
+            spent += tokens[row] * int(kept[at])
+        notes = replace(ranking.notes, tokens=spent, left_out=tuple(ranking.select(~kept).passage_ids))
+        found.append(replace(ranking.select(kept), notes=notes))
+    return found

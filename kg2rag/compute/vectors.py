@@ -5,14 +5,9 @@ The array is mapped into memory, in the order of the texts; the file answers for
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,72 +16,16 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import SECONDS, DamagedEntryWarning, Store
+from kg2rag.compute.store import DamagedEntryWarning, DamagedFileError, KeyedFile, Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
     from kg2rag.compute.encoder import Embedder
 
-FOLDER = "vectors"
-_ASKED = 10_000  # keys in one statement
 SHARD = 2048  # texts that are stored together: an interruption costs at most as many
 LARGE = 20_000  # texts; the vectors of fewer are looked up within a second
 BLOCK = 65_536  # texts encoded at once into an array
 FILE = "vectors.npy"
-
-
-class DamagedFileError(OSError):
-    """A keyed file is no sound SQLite file."""
-
-
-@dataclass(frozen=True)
-class KeyedFile:
-    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
-
-    `table`, `key` and `value` are their names in the file.
-    """
-
-    path: Path
-    table: str
-    key: str
-    value: str
-
-    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
-        found: dict[Any, Any] = {}
-        if not self.path.is_file():
-            return found
-        with suppress(OSError):  # of a file that may only be read
-            os.utime(self.path)
-        with self._opened() as file:
-            for start in range(0, len(keys), _ASKED):
-                asked = keys[start : start + _ASKED]
-                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
-                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
-        return found
-
-    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        """Keep values under their keys; OSError where the disk is full, or the file cannot be written."""
-        with self._opened() as file:
-            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file; its changes are written at the end of the block."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=SECONDS)) as file, file:
-                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
-                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
-                yield file
-        except sqlite3.OperationalError as error:
-            raise OSError(
-                errno.EIO,
-                f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE",
-                str(self.path),
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
 
 
 class VectorCache:
@@ -99,7 +38,7 @@ class VectorCache:
     """
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
-        self.file = KeyedFile(store.root / FOLDER / f"{encoder}.sqlite", "vectors", "key", "vector")
+        self.file = KeyedFile(store.root / "vectors" / f"{encoder}.sqlite", "vectors", "key", "vector")
         self.dim, self.prompt = dim, prompt
 
     def of(self, texts: Sequence[str], encode: Callable[[list[str]], Matrix]) -> Matrix:
@@ -110,15 +49,13 @@ class VectorCache:
         for key, vector in found.items():
             vectors[at[key]] = np.frombuffer(vector, dtype=np.float32)
         lacking = sorted((at[key] for key in at.keys() - found.keys()), key=lambda row: (-len(texts[row]), row))
-        many = len(lacking) > SHARD // 2
-        with progress_bar(len(lacking), "encoding", "text") if many else nullcontext() as bar:
+        with progress_bar(len(lacking), "encoding", "text", shown=len(lacking) > SHARD // 2) as bar:
             for start in range(0, len(lacking), SHARD):
                 rows = lacking[start : start + SHARD]
                 shard = [texts[row] for row in rows]
                 vectors[rows] = encode(shard)
                 self.keep(shard, vectors[rows])
-                if bar:
-                    bar.update(len(rows))
+                bar.update(len(rows))
         return vectors[[at[key] for key in keys]]
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
@@ -167,23 +104,21 @@ def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping
 def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
     """Blocks of rows, (n, ...) each, as one array in an `.npy` file; only one block is in memory at a time.
 
-    Raises
-    ------
-    ValueError : no block, or one of another dtype or width than the first.
+    ValueError: no block, or one of another dtype or width than the first.
     """
-    header: dict[str, Any] = {}
-    rows = 0
+    kind, rows = None, 0
     with path.open("wb") as file:
         for block in blocks:
-            here = {"descr": np.lib.format.dtype_to_descr(block.dtype), "shape": (0, *block.shape[1:])}
-            if not header:
-                header = {**here, "fortran_order": False}
-                np.lib.format.write_array_header_1_0(file, header)
-            elif here["descr"] != header["descr"] or here["shape"] != header["shape"]:
-                raise ValueError(f"{path.name}: a block of {block.dtype} {block.shape} after rows of {header}.")
+            header: dict[str, Any] = {"descr": np.lib.format.dtype_to_descr(block.dtype), "fortran_order": False}
+            here = (block.dtype, block.shape[1:])
+            if kind is None:
+                kind = here
+                np.lib.format.write_array_header_1_0(file, {**header, "shape": (0, *kind[1])})
+            elif here != kind:
+                raise ValueError(f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}.")
             file.write(block.tobytes())
             rows += len(block)
-        if not header:
+        if kind is None:
             raise ValueError(f"{path.name}: no rows. Give one block at least, if an empty one.")
         file.seek(0)  # numpy leaves room for a longer number of rows
-        np.lib.format.write_array_header_1_0(file, {**header, "shape": (rows, *header["shape"][1:])})
+        np.lib.format.write_array_header_1_0(file, {**header, "shape": (rows, *kind[1])})

@@ -10,20 +10,20 @@ line `my_system = "my_package.module:MySystem"`.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
 Thing = TypeVar("Thing")
 _SPEC = re.compile(r"([^()\s]+)\s*(?:\((.*)\))?", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(\w+)\s*=(?!=)(.*)", re.DOTALL)
-_PYTHON = {"True": True, "False": False, "None": None}
 
 
 class ParameterError(ValueError, TypeError):
@@ -68,37 +68,33 @@ def parse(text: str) -> list[Spec]:
     >>> parse("mentions + openie(a+b.json, partial=true)")
     [Spec(name='mentions', parameters={}), Spec(name='openie', parameters={'': 'a+b.json', 'partial': 'true'})]
     """
-    return [_spec(part) for part in split(text, "+")]
-
-
-def _spec(text: str) -> Spec:
-    found = _SPEC.fullmatch(text)
-    if found is None:
-        raise ParameterError(f"{text!r} names nothing: write name or name(parameter=value, …).")
-    parameters: dict[str, str] = {}
-    for place, given in enumerate(split(found[2], ",") if (found[2] or "").strip() else ()):
-        named = _PARAMETER.fullmatch(given)
-        key, value = (named[1], named[2].strip()) if named else ("", given)
-        if (place and not named) or key in parameters:
-            raise ParameterError(f"{text!r}: write {given!r} as parameter=value, each parameter once.")
-        parameters[key] = value
-    return Spec(found[1], parameters)
+    specs = []
+    for part in split(text, "+"):
+        found, parameters = _SPEC.fullmatch(part), dict[str, str]()
+        if found is None:
+            raise ParameterError(f"{part!r} names nothing: write name or name(parameter=value, …).")
+        for place, given in enumerate(split(found[2], ",") if (found[2] or "").strip() else ()):
+            named = _PARAMETER.fullmatch(given)
+            key, value = (named[1], named[2].strip()) if named else ("", given)
+            if (place and not named) or key in parameters:
+                raise ParameterError(f"{part!r}: write {given!r} as parameter=value, each parameter once.")
+            parameters[key] = value
+        specs.append(Spec(found[1], parameters))
+    return specs
 
 
 def read_value(text: str) -> Any:
-    """The value of a parameter written as text: JSON, Python's True, False and None, else the text itself.
+    """The value of a parameter written as text: as JSON or Python has it, else the text itself.
 
     >>> read_value("0.6"), read_value("[1, 2]"), read_value("fuzzy"), read_value("'a, b'")
     (0.6, [1, 2], 'fuzzy', 'a, b')
     """
-    if text in _PYTHON:
-        return _PYTHON[text]
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1]
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return text
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -177,25 +173,20 @@ class Registry(Generic[Thing]):
         RuntimeError : the entry of another package cannot be imported.
         """
         entry = self.entries.get(name)
-        if isinstance(entry, str):
-            return EntryPoint(name, entry, self.group).load()
         if entry is not None:
-            return entry
+            return EntryPoint(name, entry, self.group).load() if isinstance(entry, str) else entry
         if modules and ":" in name:
             return _imported(self._called(name), name)
         points = list(entry_points(group=self.group, name=name))
-        if not points:
-            raise ParameterError(unknown(self.kind, name, self.usages()))
-        packages = " and by ".join(point.dist.name if point.dist else "an unnamed package" for point in points)
-        if len(points) > 1:
-            raise ParameterError(f"{self._called(name)} is registered by {packages}: uninstall one.")
+        if len(points) != 1:
+            two = " and by ".join(point.dist.name if point.dist else point.value for point in points)
+            said = f"{self._called(name)} is registered by {two}: uninstall one."
+            raise ParameterError(said if points else unknown(self.kind, name, self.usages()))
         try:
             return points[0].load()
         except Exception as error:
-            raise RuntimeError(
-                f"{self._called(name)} of the package {packages} cannot be imported from {points[0].value}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            place = f"{points[0].value} of an installed package"
+            raise RuntimeError(f"{self._called(name)}: {place} cannot be imported: {error!r}") from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """The parameters that a user may give, and their defaults."""
@@ -218,47 +209,50 @@ class Registry(Generic[Thing]):
         """
         if not isinstance(text, str):
             raise ParameterError(f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}.")
-        specs = parse(text)
-        built = tuple(self._one(spec, context, settings or {}, modules) for spec in specs)
+        built: list[Thing] = []
+        for spec in parse(text):
+            builder, known = self.entry(spec.name, modules=modules), self.parameters(spec.name, modules=modules)
+            try:
+                built.append(builder(*context, **_arguments(spec, builder, known, settings or {})))
+            except ParameterError as error:
+                raise ParameterError(f"{self._called(self._usages.get(spec.name, spec.name))}: {error}") from None
         if len(built) == 1:
             return built[0]
         if self.joined is None:
             raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
-        return self.joined(built)
-
-    def _one(self, spec: Spec, context: Sequence[object], settings: Mapping[str, object], modules: bool) -> Thing:
-        builder, called = self.entry(spec.name, modules=modules), self._called(spec.name)
-        known = self.parameters(spec.name, modules=modules)
-        try:
-            hints = get_type_hints(builder)
-        except NameError:  # of a name that the module imports for type checkers alone
-            hints = {}
-        if "" in spec.parameters and not known:
-            raise ParameterError(f"{called} takes no parameter, not {spec.parameters['']!r}.")
-        written = {name or next(iter(known)): value for name, value in spec.parameters.items()}
-        for name in (*written, *settings):
-            if name not in known:
-                said = builder.refusal(name, known) if hasattr(builder, "refusal") else ""
-                raise ParameterError(f"{called}: " + (said or unknown("parameter", name, known)))
-        if twice := [name for name in settings if name in written]:
-            raise ParameterError(f"{called}: {twice[0]} is given twice.")
-        given = {**{name: _read(value, hints.get(name)) for name, value in written.items()}, **settings}
-        if lacking := [name for name in known if known[name] is inspect.Parameter.empty and name not in given]:
-            raise ParameterError(f"{called} needs {lacking[0]}: write {self._usages.get(spec.name)}.")
-        try:
-            return cast(Thing, builder(*context, **given))
-        except ParameterError as error:
-            raise ParameterError(f"{called}: {error}") from None
+        return self.joined(tuple(built))
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
 
 
+def _arguments(
+    spec: Spec, builder: Any, known: Mapping[str, object], settings: Mapping[str, object]
+) -> dict[str, object]:
+    """The arguments of a builder: the settings, and what is written, read by its type: a text stays one."""
+    try:
+        hints = get_type_hints(builder)
+    except NameError:  # of a name that the module imports for type checkers alone
+        hints = {}
+    if "" in spec.parameters and not known:
+        raise ParameterError(f"it takes no parameter, not {spec.parameters['']!r}.")
+    written = {name or next(iter(known)): text for name, text in spec.parameters.items()}
+    for name in (*written, *settings):
+        if name not in known:
+            said = builder.refusal(name, known) if hasattr(builder, "refusal") else ""
+            raise ParameterError(said or unknown("parameter", name, known))
+        if name in written and name in settings:
+            raise ParameterError(f"{name} is given twice.")
+    given = {name: _read(text, hints.get(name)) for name, text in written.items()} | dict(settings)
+    if lacking := [name for name in known if known[name] is inspect.Parameter.empty and name not in given]:
+        raise ParameterError(f"{lacking[0]} is missing.")
+    return given
+
+
 def _read(text: str, hint: Any) -> object:
-    """The value of a parameter of some type: a text stays one."""
     kinds = get_args(hint) or (hint,)
-    quoted = len(text) > 1 and text[0] in "\"'" and text[0] == text[-1]
-    value = text if not quoted and text not in _PYTHON and (str in kinds or Path in kinds) else read_value(text)
+    as_it_is = text not in ("True", "False", "None") and text[:1] not in ("'", '"') and (str in kinds or Path in kinds)
+    value = text if as_it_is else read_value(text)
     return Path(value) if Path in kinds and isinstance(value, str) else value
 
 

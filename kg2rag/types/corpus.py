@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
 SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
 _PASSAGE = SCHEMA.names[:-1]
-_EXACT, _METADATA = pa.field("exact", pa.string()), pa.field("metadata", pa.string())
+_OPTIONAL = (pa.field("exact", pa.string()), pa.field("metadata", pa.string()))
 
 
 class Corpus(Sequence[Passage]):
@@ -40,14 +40,11 @@ class Corpus(Sequence[Passage]):
 
     def __init__(self, table: pa.Table) -> None:
         if not isinstance(table, pa.Table):
-            raise TypeError(
-                f"A Corpus is made of an Arrow table, not of a {type(table).__name__}. Of passages, make one with "
-                "Corpus.from_passages(...); the corpus of a data set is data.corpus."
-            )
+            raise TypeError(f"A {type(table).__name__} is no Arrow table. Corpus.from_passages(...) takes passages.")
         if missing := [name for name in SCHEMA.names if name not in table.column_names]:
             raise DataError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
-        optional = [one for one in (_EXACT, _METADATA) if one.name in table.column_names]
-        schema = pa.schema([*SCHEMA, *(one for one in optional if table[one.name].null_count < len(table))])
+        kept = [one for one in _OPTIONAL if one.name in table.column_names and table[one.name].null_count < len(table)]
+        schema = pa.schema([*SCHEMA, *kept])
         self.table = table.select(schema.names).cast(schema).combine_chunks()
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
@@ -62,8 +59,7 @@ class Corpus(Sequence[Passage]):
             raise DataError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
         inked = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
         for row in np.flatnonzero(~inked.to_numpy()).tolist():
-            text = self.table["text"][row].as_py()
-            if not (text and text.strip()):
+            if not (self.table["text"][row].as_py() or "").strip():
                 raise DataError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
     @classmethod
@@ -85,7 +81,7 @@ class Corpus(Sequence[Passage]):
         columns = [[getattr(passage, name) for passage in passages] for name in _PASSAGE]
         none = [None] * len(passages)
         extra = [json.dumps(p.metadata, ensure_ascii=False, default=str) if p.metadata else None for p in passages]
-        schema = pa.schema([*SCHEMA, _EXACT, _METADATA])
+        schema = pa.schema([*SCHEMA, *_OPTIONAL])
         return cls(pa.table([*columns, sentences or none, exact or none, extra], schema=schema))
 
     @classmethod
@@ -123,12 +119,9 @@ class Corpus(Sequence[Passage]):
 
     def row(self, id_: str) -> int:
         """The row of a passage id; KeyError names the unknown one."""
-        try:
-            return self._row_of[id_]
-        except KeyError:
-            raise KeyError(
-                f"Unknown passage {id_!r}. The corpus has {len(self)} passages, such as {self.ids[0]!r}."
-            ) from None
+        if id_ not in self._row_of:
+            raise KeyError(f"Unknown passage {id_!r}. The corpus has {len(self)} passages, such as {self.ids[0]!r}.")
+        return self._row_of[id_]
 
     def rows(self, ids: Iterable[str]) -> IntArray:
         """The rows of several ids, ascending, each once."""
@@ -197,31 +190,6 @@ class Corpus(Sequence[Passage]):
             for part in _written(self.table[name]):
                 digest.update(part)
         return digest.hexdigest()
-
-    def with_passages(self, passages: Iterable[Passage]) -> Corpus:
-        """The corpus with more passages at its end; those of another `Corpus` keep its sentence splits.
-
-        ValueError for an id that is in the corpus already, or is given twice.
-        """
-        passages = passages if isinstance(passages, Corpus) else list(passages)
-        if not len(passages):
-            return self
-        added = (passages if isinstance(passages, Corpus) else type(self).from_passages(passages)).table
-        if known := [id_ for id_ in added["id"].to_pylist() if id_ in self._row_of]:
-            raise ValueError(
-                f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({len(known)} of {len(added)} "
-                "given). Give it another id, or replace the passage that has this one."
-            )
-        return type(self)(pa.concat_tables([self.table, added], promote_options="default"))
-
-    def without(self, ids: Iterable[str]) -> Corpus:
-        """The corpus without the named passages; KeyError for an id that it lacks, ValueError if none would be left."""
-        if isinstance(ids, str):
-            raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
-        gone = self.rows(ids)
-        if len(gone) == len(self):
-            raise ValueError(f"Removing all {len(self)} passages would leave an empty corpus. Keep at least one.")
-        return type(self)(self.table.take(np.setdiff1d(np.arange(len(self)), gone))) if len(gone) else self
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
         return Corpus, (self.table,)

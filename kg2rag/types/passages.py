@@ -77,14 +77,11 @@ class Triple:
     description: str = ""
 
     def __post_init__(self) -> None:
-        try:
-            if not 0 < self.strength <= 10:
-                raise ValueError(f"{self}: strength {self.strength} is outside (0, 10].")
-            if not 0 < self.confidence <= 1:
-                raise ValueError(f"{self}: confidence {self.confidence} is outside (0, 1].")
-        except TypeError:
-            given = f"{self.strength!r} and {self.confidence!r}"
-            raise TypeError(f"{self}: strength and confidence are numbers, not {given}.") from None
+        for name, value, most in (("strength", self.strength, 10), ("confidence", self.confidence, 1)):
+            if not isinstance(value, int | float | np.number):
+                raise TypeError(f"{self}: {name} is a number, not {value!r}.")
+            if not 0 < value <= most:
+                raise ValueError(f"{self}: {name} {value} is outside (0, {most}].")
 
     def __str__(self) -> str:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
@@ -117,17 +114,17 @@ class Hit:
 
     @property
     def title(self) -> str:
-        """The passage's title; see `passage`."""
+        """The passage's title; see `passage`, as for the next two."""
         return self.passage.title
 
     @property
     def text(self) -> str:
-        """The passage's text; see `passage`."""
+        """The passage's text."""
         return self.passage.text
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What else is known of the passage, such as its file and headings; see `passage`."""
+        """What else is known of the passage, such as its file and headings."""
         return self.passage.metadata
 
     @property

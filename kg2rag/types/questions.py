@@ -68,10 +68,8 @@ class QADataset:
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, Corpus):
-            raise TypeError(
-                f"{self.name}: corpus is a {type(self.corpus).__name__}, not a Corpus. Make one with "
-                "Corpus.from_passages(passages)."
-            )
+            kind = type(self.corpus).__name__
+            raise TypeError(f"{self.name}: corpus is a {kind}, not a Corpus. Corpus.from_passages makes one.")
         for name, allowed in {"setting": ("pooled", "distractor"), "unit": get_args(GoldUnit)}.items():
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
@@ -81,35 +79,30 @@ class QADataset:
         for question in self.questions:
             if not isinstance(question, Question):
                 raise TypeError(f"{self.name}: questions are Question objects, not {question!r:.60}.")
-            if question.id in seen:
-                raise DataError(f"{self._where(question)}: another question has this id. Ids must be unique.")
+            wrong = "another question has this id" if question.id in seen else self._wrong(question, known, passages)
+            if wrong:
+                raise DataError(f"{self.name}, question {question.id!r}: {wrong}")
             seen.add(question.id)
-            self._check(question, known, passages)
         if not self.questions and not self.unjudged and type(self) is QADataset:  # documents alone are read without
             raise DataError(f"{self.name}: no question.")
 
-    def _where(self, question: Question) -> str:
-        return f"{self.name}, question {question.id!r}"
-
-    def _check(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> None:
-        where = self._where(question)
-        gold = f"{where}: gold {self.unit}"
+    def _wrong(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> str | None:
+        """Why a question cannot be judged; None where it can."""
         if not question.text.strip():
-            raise DataError(f"{where}: the question is empty.")
+            return "the question is empty"
         if not question.gold:
-            raise DataError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
+            return f"no gold {self.unit}. Leave out questions that cannot be judged"
         if missing := [id_ for id_ in question.gold if id_ not in known]:
-            raise DataError(
-                f"{gold} {missing[0]!r} is not in the corpus ({len(missing)} of "
-                f"{len(question.gold)} missing). Are questions and corpus from the same split?"
-            )
-        for id_, grade in question.gold.items():
-            if grade < 1:
-                raise DataError(f"{gold} {id_!r} has grade {grade}. Leave out what is not relevant.")
+            share = f"{len(missing)} of {len(question.gold)} missing"
+            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}). Are both from the same split?"
+        if low := [id_ for id_, grade in question.gold.items() if grade < 1]:
+            grade = question.gold[low[0]]
+            return f"gold {self.unit} {low[0]!r} has grade {grade}. Leave out what is not relevant"
         if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
-            raise DataError(f"{where}: candidate {unknown[0]!r} is not in the corpus.")
+            return f"candidate {unknown[0]!r} is not in the corpus"
         if self.setting == "distractor" and not question.candidates:
-            raise DataError(f"{where}: setting 'distractor' needs candidates for every question.")
+            return "setting 'distractor' needs candidates for every question"
+        return None
 
     def __len__(self) -> int:
         return len(self.questions)

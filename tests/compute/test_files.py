@@ -21,14 +21,6 @@ def fail(partial: Path) -> None:
     raise RuntimeError
 
 
-def test_a_folder_is_not_there_before_the_end_of_its_block(tmp_path: Path) -> None:
-    with files.new_folder(tmp_path / "deep" / "graph") as partial:
-        (partial / "a").write_bytes(b"1")
-        assert not (tmp_path / "deep" / "graph").exists()
-    assert names(tmp_path / "deep") == ["graph"]
-    assert (tmp_path / "deep" / "graph" / "a").read_bytes() == b"1"
-
-
 def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph" / "old").touch()
@@ -61,8 +53,3 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kep
         (tmp_path / name).touch()
     assert files.remove_leftovers(tmp_path) == 8
     assert names(tmp_path) == sorted(kept)
-
-
-def test_a_folder_that_is_not_there_has_no_leftovers_and_need_not_be_removed(tmp_path: Path) -> None:
-    assert files.remove_leftovers(tmp_path / "none") == 0
-    files.remove_folder(tmp_path / "none")

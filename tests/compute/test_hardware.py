@@ -25,13 +25,12 @@ def test_the_environment_or_the_processors_set_the_threads(monkeypatch: pytest.M
     assert hardware.processor().split()[0] == platform.machine()
 
 
-def test_devices_are_named_one_by_one_or_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_named_or_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    assert (hardware.devices("cpu"), hardware.devices("auto")) == (["cpu"], ["cpu"])
-    assert hardware.devices("cpu,cpu") == ["cpu", "cpu"]
-    for name in ("cuda", "cuda:0,cuda:1"):
+    assert (hardware.device_of("cpu"), hardware.device_of("auto")) == ("cpu", "cpu")
+    for name in ("cuda", "cuda:1"):
         with pytest.raises(ValueError, match=name):
-            hardware.devices(name)
+            hardware.device_of(name)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert hardware.devices("cuda") == hardware.devices("auto") == ["cuda:0", "cuda:1"]
-    assert hardware.devices("cuda:1") == ["cuda:1"]
+    found = [hardware.device_of(name) for name in ("cuda", "auto", "cuda:1")]
+    assert found == ["cuda:0", "cuda:0", "cuda:1"]

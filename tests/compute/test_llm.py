@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_server import FAULTS, ChatServer, at_random, first, serving, wait_until
+from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel, Completion, CompletionError, Failure, Store, Usage
@@ -128,18 +128,11 @@ def test_no_more_requests_are_in_flight_than_allowed(ask_model):
 # Faults
 
 
-@pytest.mark.parametrize("fault", [fault for fault in (*FAULTS, "half") if fault != "slow"])
+@pytest.mark.parametrize("fault", [fault for fault in (*FAULTS, *MORE_FAULTS) if fault not in ("slow", "429 dated")])
 def test_a_fault_that_passes_is_retried(fault, ask_model):
     with serving(fault=first(fault)) as server:
         completion = ask_model(server).complete("p")
     assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 2, 2)
-
-
-def test_a_request_that_is_not_answered_in_time_is_retried(ask_model):
-    with serving(fault=first("slow")) as server:
-        completion = ask_model(server, timeout=PATIENCE[1], retries=1000).complete("p")
-    assert completion.text == "answer to p"
-    assert completion.attempts >= 2  # more where the machine was too busy to answer in time
 
 
 @pytest.mark.parametrize(
@@ -187,23 +180,6 @@ def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
         assert server.requests.total() < 1_000  # how many are sent before the first is judged depends on the threads
 
 
-def test_complete_raises_what_complete_many_lists(ask_model):
-    with serving(fault=first("500", 99)) as server, pytest.raises(CompletionError) as raised:
-        ask_model(server, retries=0).complete("p")
-    assert pickle.loads(pickle.dumps(raised.value)).failure.kind == "server"
-
-
-def test_with_a_fifth_of_the_requests_faulty_every_prompt_is_answered_once(ask_model):
-    quick = tuple(fault for fault in FAULTS if fault != "slow")
-    with serving(fault=at_random(0.2, seed=4, faults=quick)) as server:
-        prompts = [f"p{i}" for i in range(60)]
-        outcomes = ask_model(server).complete_many(prompts)
-    assert [outcome.text for outcome in outcomes] == [f"answer to {prompt}" for prompt in prompts]
-    assert [server.requests[p] for p in prompts] == [outcome.attempts for outcome in outcomes]
-    assert set(server.answered.values()) == {1}
-    assert server.requests.total() > 65  # there were faults
-
-
 # Structured output
 
 
@@ -248,7 +224,6 @@ def test_output_that_is_not_what_was_asked_for_fails_and_is_not_bought_twice(fau
         'Sure! {"a": "x", "b": [1, 2]} I hope that\'s fine.',
         '{"a": "x", "b": [1, 2,],}',
         "{'a': \"x\", 'b': [1, 2,]}",
-        '{"a": "x", "b": [1, 2]',
     ],
 )
 def test_json_of_small_models_is_repaired(text):
@@ -257,7 +232,17 @@ def test_json_of_small_models_is_repaired(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Paris", '{"a": {"b": 1', '{"a": "never ends', '[{"a": 1}', '{"a": [["b"], ["d"', '{"a": 1', "[" * 100_000],
+    [
+        "",
+        "Paris",
+        '{"a": 1, "b": [2]',
+        '{"a": {"b": 1',
+        '{"a": "never ends',
+        '[{"a": 1}',
+        '{"a": [["b"], ["d"',
+        '{"a": 1',
+        "[" * 100_000,
+    ],
 )
 def test_no_json_or_half_of_it_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011 - whatever is said
@@ -378,9 +363,10 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
 
 def test_the_key_is_sent_and_appears_nowhere_else(ask_model, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    with serving(fault=lambda prompt, _: "401" if prompt == "refused" else None) as server:
+    with serving(lambda _: f"you sent {KEY}", lambda prompt, _: "401" if prompt == "refused" else None) as server:
         model = ask_model(server)
         outcome = model.complete("p")
+        assert outcome.text == "you sent ***"
         with pytest.raises(CompletionError) as raised:
             model.complete("refused")
     assert server.keys == [f"Bearer {KEY}"] * 2
@@ -405,14 +391,6 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, ask_mod
         ask_model(server).complete("p")
     assert key[:8] not in str(raised.value)
     assert raised.value.__cause__ is None
-
-
-def test_a_server_that_repeats_the_key_does_not_get_it_into_the_store(ask_model, tmp_path):
-    with serving(reply=lambda _: f"you sent {KEY}") as server:
-        assert ask_model(server).complete("p").text == "you sent ***"
-    stored = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    assert stored
-    assert not any(KEY.encode() in content for content in stored)
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@host/v1", "http://host/v1?key=secret"])

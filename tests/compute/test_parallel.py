@@ -96,21 +96,9 @@ def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *
     return stream.getvalue()
 
 
-def test_a_terminal_gets_a_bar_that_leaves_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = said(monkeypatch, Terminal())
-    assert "dense:   0%|" in drawn
-    assert "\n" not in drawn
-
-
 def test_a_pipe_gets_what_took_long_where_it_is_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, io.StringIO()) == ""  # done at once
     monkeypatch.setattr(parallel, "EVERY", 0.0)
     assert "3/3" in said(monkeypatch, io.StringIO())
+    assert "dense:   0%|" in said(monkeypatch, Terminal())
     assert said(monkeypatch, io.StringIO(), shown=False) == said(monkeypatch, Terminal(), shown=False) == ""
-
-
-def test_no_bar_is_drawn_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, disabled in (("1", True), ("", False)):
-        monkeypatch.setenv("TQDM_DISABLE", value)
-        with parallel.progress_bar(3, "a", "b") as bar:
-            assert bar.disable == disabled

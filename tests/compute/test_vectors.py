@@ -69,13 +69,6 @@ def cache(store: Store) -> VectorCache:
     return VectorCache(store, "stand-in", DIM)
 
 
-def test_vectors_come_in_the_order_asked_and_repeat_where_a_text_does(cache: VectorCache) -> None:
-    encoder, asked = Encoder(), ["b", "a", "", "b", "ü", "\ud800"]
-    assert np.array_equal(cache.of(asked, encoder), expected(asked))
-    assert sorted(encoder.texts) == sorted(set(asked))
-    assert cache.of([], encoder).shape == (0, DIM)
-
-
 def test_only_new_texts_are_encoded_the_longest_first(cache: VectorCache, store: Store) -> None:
     with ThreadPoolExecutor(4) as pool:  # threads share the vectors
         found = list(pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41)))

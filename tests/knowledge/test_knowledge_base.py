@@ -102,7 +102,7 @@ class Cached(Alphabet):
 def test_over_a_corpus_that_changed_only_new_texts_go_through_the_network(corpus: Corpus, tmp_path: Path) -> None:
     kb = KnowledgeBase.build(corpus, embedder=Cached(), store=Store(tmp_path))
     new = Passage("p3", "Big Fish", "Big Fish is a film.", "d3", 0)
-    changed = KnowledgeBase.build(kb.corpus.with_passages([new]).without(["p0"]), embedder=Cached(), store=kb.store)
+    changed = KnowledgeBase.build(Corpus.from_passages([*list(kb.corpus)[1:], new]), embedder=Cached(), store=kb.store)
     assert np.array_equal(kb.vectors[1:], changed.vectors[:2])
     assert asked(changed) == [[f"passage: {new.contents}"]]
 
@@ -248,7 +248,7 @@ def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
 
 
 def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
-    other = kb.corpus.without(kb.corpus.ids[:1])
+    other = Corpus(kb.corpus.table.slice(1))
     with pytest.raises(ValueError, match="299"):
         KnowledgeBase.build(other, kb.graph)
 

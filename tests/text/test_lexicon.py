@@ -57,10 +57,6 @@ def test_with_capitals_a_name_that_has_some_is_not_found_without(names, text, su
     assert found([normalise(name) for name in names], text, names) == surfaces
 
 
-def test_the_code_of_a_match_is_the_place_of_its_key() -> None:
-    assert list(Lexicon(["b", "", "a"]).find("a b", capitals=False)) == [(2, (0, 1)), (0, (2, 3))]
-
-
 def test_words_know_their_text_and_their_place_in_all_of_them() -> None:
     joined = JoinedTexts(["Saint-Étienne", "", "Straße ½"])
     words = joined.words()
@@ -117,19 +113,3 @@ def test_many_texts_at_once_hold_what_each_of_them_holds(names: list[str], texts
     lexicon = Lexicon([normalise(name) for name in names], names)
     want = [(at, *one) for at, text in enumerate(texts) for one in one_by_one(names, text, capitals=capitals)]
     assert together(lexicon, texts, capitals=capitals) == want
-
-
-@given(ODD, ODD, ODD)
-def test_a_name_that_stands_alone_in_a_text_is_found_however_it_is_written(before: str, name: str, after: str) -> None:
-    if key := normalise(name):
-        assert found([key], f"{normalise(before)} | {name} | {normalise(after)}")
-
-
-@given(st.lists(ODD | st.text(max_size=20), max_size=6))
-def test_the_words_of_texts_are_those_of_their_normal_forms(texts: list[str]) -> None:
-    assert JoinedTexts(texts).words().strings == [word for text in texts for word in normalise(text).split()]
-
-
-def test_every_name_in_a_hundred_kilobytes_is_found() -> None:
-    text = "Die Straße nach Saint-Étienne führt an 40 Häusern vorbei. " * 1800
-    assert len(found(["saint etienne"], text)) == 1800

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text import registry
-from kg2rag.text.registry import ParameterError, Registry, nearest, parse, split, unknown
+from kg2rag.text.registry import ParameterError, Registry, parse, split
 
 GROUP = "kg2rag.tests"
 
@@ -103,7 +103,7 @@ def test_names_joined_by_a_plus_are_one_component() -> None:
         ("reed(x)", {}, "Did you mean 'read'"),
         ("read", {}, r"read\(FILE\)"),
         ("read(a, wordz=1)", {}, "Did you mean 'words'"),
-        ("read(a, words=0)", {}, "Reader 'read': words must be"),
+        ("read(a, words=0)", {}, r"Reader 'read\(FILE\)': words must be"),
         ("read(a, words=1)", {"words": 2}, "words"),
         ("plain(1)", {}, "takes no parameter"),
         (3, {}, "'plain'"),
@@ -123,7 +123,7 @@ def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
     installed += [EntryPoint("cube", "math:sqrt", GROUP), EntryPoint("broken", "no_such_module:sqrt", GROUP)]
     with pytest.raises(ParameterError, match="'cube'"):  # of two packages
         READERS.entry("cube")
-    with pytest.raises(RuntimeError, match=r"'broken' of .*no_such_module:sqrt"):
+    with pytest.raises(RuntimeError, match=r"'broken'.*no_such_module"):
         READERS.entry("broken")
 
 
@@ -147,9 +147,3 @@ def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
 def test_a_place_that_is_none_is_named(place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         READERS.entry(place, modules=True)
-
-
-def test_the_nearest_name_is_found_whatever_its_case() -> None:
-    assert nearest("MUSIQE", ["hotpotqa", "musique"]) == "musique"
-    assert nearest("xyz", ["hotpotqa"]) is None
-    assert "none" in unknown("dataset", "x", [])

@@ -101,12 +101,6 @@ def test_a_k_below_one_is_refused(ranking: Ranking) -> None:
             asked()
 
 
-def test_rank_keeps_the_first_k_and_of_equal_scores_the_earlier_passages() -> None:
-    assert Ranking.of("q", np.array([3, 1, 2]), np.array([1.0, 1.0, 2.0]), IDS).top(2).passage_ids == ["p2", "p1"]
-    assert Ranking.of("q", np.arange(10)[::-1], np.zeros(10), IDS).top(3).passage_ids == ["p0", "p1", "p2"]
-    assert list(Ranking.of("q", np.empty(0, dtype=np.int64), np.empty(0), IDS).top(3)) == []
-
-
 @pytest.mark.parametrize(
     ("rows", "scores", "named"),
     [
@@ -145,20 +139,10 @@ def test_a_smaller_k_is_a_prefix_of_a_larger(scores: list[float], one: int, othe
     assert Ranking.of("q", rows, values, ids).top(small).passage_ids == deep[:small]
 
 
-def test_best_keeps_every_score_equal_to_the_last_one_kept() -> None:
-    assert top_with_ties(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize(("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)])
 def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} {value}"):
         Triple("a", "r", "b", "p1", **{name: value})
-
-
-def test_how_passages_and_triples_read() -> None:
-    assert Passage("p", "Ed Wood", "A film.", "d", 0).contents == "Ed Wood\nA film."
-    assert Passage("p", "", "A film.", "d", 0).contents == "A film."
-    assert str(FACT) == "Ed Wood -[directed by]-> Tim Burton"
 
 
 @pytest.mark.parametrize(
@@ -176,12 +160,6 @@ def test_how_passages_and_triples_read() -> None:
 def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(make: Callable[[], object], named: str):
     with pytest.raises(TypeError, match=named):
         make()
-
-
-def test_a_table_without_a_column_is_refused_by_its_name() -> None:
-    table = Corpus.from_passages([PASSAGE]).table.drop_columns("doc_id")
-    with pytest.raises(ValueError, match=r"no column 'doc_id'\. A corpus needs: id, title, text, doc_id"):
-        Corpus(table)
 
 
 def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> None:
@@ -212,14 +190,6 @@ class Lazy(Mapping[int, tuple[Triple, ...]]):
 
 def with_paths(paths: Paths) -> Ranking:
     return Ranking.of("q", np.array([0, 2]), np.array([0.5, 0.9]), ["p0", "p1", "p2"], stages=("x",), paths=paths)
-
-
-def test_rank_and_top_look_up_no_path() -> None:
-    lazy = Lazy({2: (STEP,)})
-    found = with_paths(lazy).top(1)
-    assert lazy.looked_up == []
-    assert found.hit(1).path == (STEP,)
-    assert lazy.looked_up == [2]
 
 
 def test_a_rescored_ranking_looks_up_the_paths_of_the_hits_that_are_read_alone() -> None:
@@ -280,8 +250,3 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
     )
     assert (second.passage_id, second.stage, second.path, second.score_parts) == ("p2", "graph", (STEP,), {"new": 1})
     assert (new.notes.formula, new.notes.source, new.notes.warnings) == ("new", "dense", ("first",))
-
-
-def test_no_hits_at_all_are_rescored_to_none() -> None:
-    empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["p0"])
-    assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0

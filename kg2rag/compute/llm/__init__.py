@@ -21,10 +21,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
-from kg2rag.compute.llm.client import Connection, Prices, Spending, api_key, most_of
+from kg2rag.compute.llm.client import Connection, Spending, api_key, most_of
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import Store
-from kg2rag.compute.vectors import KeyedFile
+from kg2rag.compute.store import KeyedFile, Store
 from kg2rag.types import Count, Natural, ParameterError, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -89,7 +88,8 @@ class ChatModel:
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
         if self.spending is not None and self.spending.max_cost is not None:
-            most_of(json.dumps(self.request("")).encode(), self._prices)  # ValueError where the limit cannot be kept
+            # ValueError where the limit cannot be kept.
+            most_of(json.dumps(self.request("")).encode(), (self.prompt_price, self.completion_price))
 
     def complete(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Completion[Any]:
         """The completion of a text (a user message) or of messages with `role` and `content`; else CompletionError."""
@@ -109,7 +109,21 @@ class ChatModel:
         """
         bodies = [self.request(prompt, schema) for prompt in prompts]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
-        outcomes = self._in_parallel(dict(zip(names, bodies, strict=True)), schema, progress)
+        distinct, outcomes = dict(zip(names, bodies, strict=True)), dict[str, Outcome]()
+        with (
+            ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
+            progress_bar(len(distinct), progress, "prompt") as bar,
+        ):
+            futures = {pool.submit(self._outcome, body, schema): name for name, body in distinct.items()}
+            try:
+                for future in as_completed(futures):
+                    outcome = outcomes[futures[future]] = future.result()
+                    if isinstance(outcome, Failure) and outcome.kind == "access":
+                        raise CompletionError(outcome)
+                    bar.update()
+            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
         return [fresh.pop(name) if name in fresh else replace(outcomes[name], cached=True) for name in names]
 
@@ -120,30 +134,7 @@ class ChatModel:
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
-        return Usage.of(outcomes, self.prompt_price, self.completion_price)
-
-    def _in_parallel(
-        self, bodies: Mapping[str, dict[str, Any]], schema: type[BaseModel] | None, progress: str
-    ) -> dict[str, Outcome]:
-        outcomes: dict[str, Outcome] = {}
-        failed = 0
-        with (
-            ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
-            progress_bar(len(bodies), progress, "prompt") as bar,
-        ):
-            futures = {pool.submit(self._outcome, body, schema): name for name, body in bodies.items()}
-            try:
-                for future in as_completed(futures):
-                    outcome = outcomes[futures[future]] = future.result()
-                    if isinstance(outcome, Failure) and outcome.kind == "access":
-                        raise CompletionError(outcome)
-                    failed += isinstance(outcome, Failure)
-                    bar.set_postfix({"failed": failed} if failed else {}, refresh=False)
-                    bar.update()
-            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        return outcomes
+        return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
     def _outcome(self, body: dict[str, Any], schema: type[BaseModel] | None) -> Outcome:
         if (kept := self._kept(body)) is not None:
@@ -169,10 +160,6 @@ class ChatModel:
             _demand(body, schema, self.structured)
         return {**body, **self.extra}
 
-    @property
-    def _prices(self) -> Prices:
-        return self.prompt_price, self.completion_price
-
     def _kept(self, body: dict[str, Any]) -> Reply | None:
         kept = self._answers.find([key := request_key(body, self.again)])
         return Reply.model_validate_json(kept[key]) if kept else None
@@ -183,14 +170,8 @@ class ChatModel:
 
     @cached_property
     def _connection(self) -> Connection:
-        made = Connection(
-            self.base_url,
-            api_key(self.api_key_env, self.base_url),
-            timeout=self.timeout,
-            retries=self.retries,
-            spending=self.spending,
-            prices=self._prices,
-        )
+        key, prices = api_key(self.api_key_env, self.base_url), (self.prompt_price, self.completion_price)
+        made = Connection(self.base_url, key, self.timeout, self.retries, self.spending, prices)
         weakref.finalize(self, made.client.close)  # connections that are kept alive end with the model
         return made
 
@@ -232,25 +213,24 @@ def _demand(body: dict[str, Any], schema: type[BaseModel], structured: Structure
         body["response_format"] = {"type": "json_object"}
 
 
-def chat_model(name: str, store: Store, kind: str) -> ChatModel:
-    """The model of a name such as "qwen3:8b@http://localhost:11434/v1"; its key comes from `KEY`, where that is set.
+def chat_model(name: str, store: Store) -> ChatModel:
+    """The model of "MODEL@BASE_URL", whose answers a store keeps; see `endpoint_of`."""
+    model, base_url, key = endpoint_of(name, "llm(MODEL@BASE_URL)")
+    return ChatModel(base_url, model, api_key_env=key, store=store)
 
-    Parameters
-    ----------
-    store : keeps the answers.
-    kind : what is named, as it begins the whole name: "llm" in "llm(MODEL@BASE_URL)". For errors.
 
-    Raises
-    ------
-    ParameterError : a model or an address is missing.
+def endpoint_of(name: str, usage: str) -> tuple[str, str, str | None]:
+    """Model, address and key variable of "qwen3:8b@http://localhost:11434/v1": `KEY` where that is set, else None.
+
+    ParameterError says how to write it, `usage`, where the model or the address is missing.
     """
     model, _, base_url = name.rpartition("@")
     if not (model and base_url):
         raise ParameterError(
-            f"{kind!r} needs a model and its OpenAI-compatible endpoint: {kind}(MODEL@BASE_URL), such as "
-            f"{kind}(qwen3:8b@http://localhost:11434/v1). A key is read from {KEY}."
+            f"{name!r} needs a model and its OpenAI-compatible endpoint: {usage}, such as "
+            f"qwen3:8b@http://localhost:11434/v1. A key is read from {KEY}."
         )
-    return ChatModel(base_url, model, api_key_env=KEY if os.environ.get(KEY) else None, store=store)
+    return model, base_url, KEY if os.environ.get(KEY) else None
 
 
 def ask_each(

@@ -47,8 +47,7 @@ class Failure:
     kind : "timeout", "connection", "rate limit" (429), "server" (5xx) and "response" (no chat completion) outlasted all
         retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "limit" means that
         it was not sent, since it could go beyond a limit of spending; "output", that the model answered something else
-        than was requested. Only "output" is stored: if sent again, the prompt would get the same answer at the same
-        price.
+        than was requested. Only "output" is stored: the same prompt would get the same answer at the same price.
     reason : one sentence; never holds an API key.
     prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.
     """
@@ -91,26 +90,23 @@ class Reply(BaseModel):
 
 def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
     """A reply as a completion, or as the failure to give what was requested."""
-    counts = (reply.prompt_tokens, reply.completion_tokens)
-
-    def failed(reason: str) -> Failure:
-        return Failure("output", reason, reply.attempts, *counts, cached=cached)
-
-    text = without_reasoning(reply.text)
+    text, parsed, wrong = without_reasoning(reply.text), None, ""
     if reply.finish_reason == "length":
-        return failed("the output was cut off at its token limit; raise max_tokens")
-    if reply.finish_reason == "content_filter" or reply.refusal:
-        return failed(f"the model refused: {reply.refusal or 'content filter'}")
-    if not text.strip():
-        return failed("the model wrote no text")
-    parsed: BaseModel | None = None
-    if schema is not None:
+        wrong = "the output was cut off at its token limit; raise max_tokens"
+    elif reply.finish_reason == "content_filter" or reply.refusal:
+        wrong = f"the model refused: {reply.refusal or 'content filter'}"
+    elif not text.strip():
+        wrong = "the model wrote no text"
+    elif schema is not None:
         try:
             parsed = schema.model_validate_json(json.dumps(json_in(text)))
         except ValidationError as error:
-            return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
+            wrong = f"the output does not fit {schema.__name__} ({complaints(error)})"
         except ValueError as error:
-            return failed(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}")
+            wrong = f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}"
+    counts = (reply.prompt_tokens, reply.completion_tokens)
+    if wrong:
+        return Failure("output", wrong, reply.attempts, *counts, cached=cached)
     return Completion(text, parsed, *counts, cached, reply.attempts)
 
 
@@ -127,7 +123,7 @@ def without_reasoning(text: str) -> str:
 def json_in(text: str) -> Any:
     """The JSON object or list in a text, repaired; of several, json-repair takes the last.
 
-    A text that is cut off within a list or a string is refused: nobody knows what it would have gone on to say.
+    A text with an open bracket is refused: nobody knows what it would have gone on to say.
 
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
@@ -136,9 +132,7 @@ def json_in(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError:
-            unclosed = text.count("{") - text.count("}")
-            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
-            if text.count("[") > text.count("]") or unclosed > 1 or within:
+            if any(text.count(opened) > text.count(closed) for opened, closed in ("[]", "{}")):
                 raise ValueError("its JSON is cut off") from None
             import json_repair
 
@@ -151,10 +145,9 @@ def json_in(text: str) -> Any:
 
 
 def complaints(error: ValidationError) -> str:
-    """The errors found by pydantic, in one line, without the input."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    texts = [f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found[:3]]
-    return "; ".join(texts) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+    """The first three errors found by pydantic, in one line, without the input."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)[:3]
+    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found)
 
 
 def quoted(text: str) -> str:
@@ -188,22 +181,13 @@ class Usage:
     new_cost: float | None
 
     @classmethod
-    def of(
-        cls, outcomes: Iterable[Outcome], prompt_price: float | None = None, completion_price: float | None = None
-    ) -> Usage:
-        """The sum over outcomes; prices are per million tokens."""
+    def of(cls, outcomes: Iterable[Outcome], prices: Prices = (None, None)) -> Usage:
+        """The sum over outcomes at prices per million tokens."""
         every = list(outcomes)
-        fresh, prices = [one for one in every if not one.cached], (prompt_price, completion_price)
-        prompt, completion = _tokens(every)
-        return cls(
-            calls=len(every),
-            cached=len(every) - len(fresh),
-            failed=sum(isinstance(one, Failure) for one in every),
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            cost=cost_of((prompt, completion), prices),
-            new_cost=cost_of(_tokens(fresh), prices),
-        )
+        fresh, failed = [one for one in every if not one.cached], [one for one in every if isinstance(one, Failure)]
+        tokens = _tokens(every)
+        costs = cost_of(tokens, prices), cost_of(_tokens(fresh), prices)
+        return cls(len(every), len(every) - len(fresh), len(failed), *tokens, *costs)
 
     def __str__(self) -> str:
         tokens = " + ".join("?" if n is None else f"{n:,}" for n in (self.prompt_tokens, self.completion_tokens))
@@ -212,17 +196,16 @@ class Usage:
 
 
 Pair = tuple[int | None, int | None]  # of prompts and of completions; None where that is not known
+Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
 
 
 def _tokens(outcomes: Sequence[Outcome]) -> Pair:
-    def total(counts: list[int | None]) -> int | None:
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
-
-    return total([one.prompt_tokens for one in outcomes]), total([one.completion_tokens for one in outcomes])
+    counts = ([one.prompt_tokens for one in outcomes], [one.completion_tokens for one in outcomes])
+    prompt, completion = (None if None in each else sum(filter(None, each)) for each in counts)
+    return prompt, completion
 
 
-def cost_of(tokens: Pair, prices: tuple[float | None, float | None]) -> float | None:
+def cost_of(tokens: Pair, prices: Prices) -> float | None:
     """The cost of tokens at prices per million; None where a number or a price is not known."""
     known = [n * price for n, price in zip(tokens, prices, strict=True) if n is not None and price is not None]
     return sum(known) / 1e6 if len(known) == len(prices) else None

@@ -2,9 +2,6 @@
 
 Retries, back-off and `Retry-After` are those of the client. It does not retry a successful answer that is no chat
 completion (a proxy's page, no choices): such an answer is given the status of a bad gateway.
-
-A request is reserved at the most that it can cost before it is sent, and settled at what its answer says. So the limits
-hold whatever happens in between, and however many requests are on their way.
 """
 
 from __future__ import annotations
@@ -18,13 +15,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Reply, cost_of
+from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Prices, Reply, cost_of
 from kg2rag.types import Count, above, check
 
 if TYPE_CHECKING:
     import openai
 
-_DAMAGE = "kg2rag_damage"
+_DAMAGE, _MOST = "kg2rag_damage", "kg2rag_most"
 _LONGEST = 300  # characters of an error text that are kept
 _SECRET = 8  # shorter keys ("none", "EMPTY") are placeholders for servers without keys
 _KINDS: dict[int, Kind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}
@@ -44,12 +41,12 @@ class Spending:
     Parameters
     ----------
     max_calls : requests sent, retries included.
-    max_cost : in the currency of the models' prices. A request without an answer, such as one that timed out, counts at
-        the most that it can have cost: an endpoint may charge for it. One that was refused (HTTP 4xx and 5xx) is free.
+    max_cost : in the currency of the models' prices. A request on its way, and one without an answer, such as one that
+        timed out, counts at the most that it can cost. One that was refused (HTTP 4xx and 5xx) is free.
 
     Attributes
     ----------
-    calls, cost : so far, requests on their way not included in the cost.
+    calls, cost : so far.
     """
 
     max_calls: Count | None = None
@@ -59,44 +56,28 @@ class Spending:
 
     def __post_init__(self) -> None:
         check(self, max_cost=above(0))
-        self._reserved: dict[int, float] = {}  # thread -> the most that its request can cost
-        self._settled = threading.Condition()
+        self._lock = threading.Lock()
 
     def reserve(self, most: float) -> None:
-        """Take part of what is left for a request of this thread; waits while requests on their way may leave enough.
-
-        Raises
-        ------
-        SpendingLimitError : it could go beyond a limit; nothing is taken.
-        """
-        self.settle(None)  # an attempt before this one that had no answer
-        with self._settled:
-            while True:
-                if self.max_calls is not None and self.calls >= self.max_calls:
-                    raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
-                if self.max_cost is None or self.cost + sum(self._reserved.values()) + most <= self.max_cost:
-                    break
-                if not self._reserved:
-                    raise SpendingLimitError(
-                        f"a call of up to {most:.6g} could go beyond the cost limit of {self.max_cost:g}: "
-                        f"{self.cost:.6g} is spent"
-                    )
-                self._settled.wait()
+        """Count a request at the most that it can cost; SpendingLimitError where that could go beyond a limit."""
+        with self._lock:
+            if self.max_calls is not None and self.calls >= self.max_calls:
+                raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
+            if self.max_cost is not None and self.cost + most > self.max_cost:
+                raise SpendingLimitError(
+                    f"a call of up to {most:.6g} could go beyond the cost limit of {self.max_cost:g}: "
+                    f"{self.cost:.6g} is spent or on its way"
+                )
             self.calls += 1
-            self._reserved[threading.get_ident()] = most
+            self.cost += most
 
-    def settle(self, cost: float | None) -> None:
-        """What the request of this thread has cost; None where nobody knows: the most that it can have been."""
-        with self._settled:
-            most = self._reserved.pop(threading.get_ident(), 0.0)
-            self.cost += most if cost is None else cost
-            self._settled.notify_all()
+    def settle(self, most: float, cost: float) -> None:
+        """Count a request that was reserved at `most` at what it has cost."""
+        with self._lock:
+            self.cost += cost - most
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("Spending limits hold within one process: models that have them cannot be sent to another.")
-
-
-Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
 
 
 def most_of(body: bytes, prices: Prices) -> float:
@@ -138,27 +119,14 @@ class Connection:
     """A client of an endpoint; `spending` is asked before each request, retries included."""
 
     def __init__(
-        self,
-        base_url: str,
-        key: str,
-        *,
-        timeout: float,
-        retries: int,
-        spending: Spending | None = None,
-        prices: Prices = (None, None),
+        self, base_url: str, key: str, timeout: float, retries: int, spending: Spending | None, prices: Prices
     ) -> None:
-        try:
-            import openai
-        except ImportError as error:
-            raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
+        openai = openai_library()
         self.key, self.spending, self.prices = key, spending, prices
         hooks: dict[str, list[Any]] = {"request": [self._sending], "response": [self._received]}
-        self.client: openai.OpenAI = openai.OpenAI(
-            base_url=base_url,
-            api_key=key,
-            timeout=timeout,
-            max_retries=retries,
-            http_client=openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout),
+        http = openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout)
+        self.client = openai.OpenAI(
+            base_url=base_url, api_key=key, timeout=timeout, max_retries=retries, http_client=http
         )
 
     def ask(self, body: dict[str, Any]) -> Reply:
@@ -181,9 +149,6 @@ class Connection:
             failure = Failure("limit", str(limit), limit.sent)
         else:
             return self._reply(raw.http_response.content, raw.retries_taken + 1)
-        finally:
-            if self.spending is not None:
-                self.spending.settle(None)
         raise CompletionError(failure)
 
     def _sending(self, request: Any) -> None:
@@ -191,57 +156,53 @@ class Connection:
         import openai
 
         if self.spending is not None:
+            most = 0.0 if self.spending.max_cost is None else most_of(request.read(), self.prices)
+            request.extensions[_MOST] = most
             try:
-                costs = self.spending.max_cost is not None
-                self.spending.reserve(most_of(request.read(), self.prices) if costs else 0.0)
+                self.spending.reserve(most)
             except SpendingLimitError as error:
                 error.sent = _sent(request)
                 raise openai.OpenAIError(str(error)) from error
 
     def _received(self, response: Any) -> None:
-        """Give a damaged answer the status that makes the client retry, and settle what one has cost."""
+        """Give a damaged answer the status that makes the client retry, and settle what another has cost."""
         response.read()
         paid: float | None = 0.0
         if response.is_success:
             try:
                 used = _Answer.model_validate_json(response.content).usage
+                paid = cost_of((used.prompt_tokens, used.completion_tokens), self.prices)
             except ValidationError:
                 response.extensions[_DAMAGE] = True
                 response.status_code, paid = 502, None
-            else:
-                tokens = (used.prompt_tokens, used.completion_tokens)
-                paid = None if self.spending is None else cost_of(tokens, self.prices)
-        if self.spending is not None:
-            self.spending.settle(paid)
+        if self.spending is not None and paid is not None:
+            self.spending.settle(response.request.extensions[_MOST], paid)
 
     def _reply(self, content: bytes, attempts: int) -> Reply:
         answer = _Answer.model_validate_json(content)
-        choice = answer.choices[0]
+        said = answer.choices[0].message
         return Reply(
-            text=self._hidden(choice.message.content or ""),
-            finish_reason=choice.finish_reason,
-            refusal=choice.message.refusal and self._hidden(choice.message.refusal),
-            prompt_tokens=answer.usage.prompt_tokens,
-            completion_tokens=answer.usage.completion_tokens,
+            text=self._hidden(said.content or ""),
+            finish_reason=answer.choices[0].finish_reason,
+            refusal=said.refusal and self._hidden(said.refusal),
+            **answer.usage.model_dump(),
             attempts=attempts,
         )
 
     def _failure(self, error: openai.APIError) -> Failure:
         import openai
 
-        kind: Kind = "server"
+        kind: Kind = "connection"
+        reason = f"{error.__cause__ or error}"
         if isinstance(error, openai.APITimeoutError):
             kind, reason = "timeout", f"no answer within {self.client.timeout} seconds"
         elif isinstance(error, openai.APIStatusError):
             detail = error.body.get("message") if isinstance(error.body, dict) else None
             said = " ".join(str(detail or error.response.text or "no explanation").split())
+            kind = _KINDS.get(error.status_code, "server" if error.status_code >= 500 else "request")
+            reason = f"HTTP {error.status_code}: {said}"
             if _DAMAGE in error.response.extensions:
                 kind, reason = "response", f"the answer is no chat completion: {said}"
-            else:
-                kind = _KINDS.get(error.status_code, "server" if error.status_code >= 500 else "request")
-                reason = f"HTTP {error.status_code}: {said}"
-        else:
-            kind, reason = "connection", f"{error.__cause__ or error}"
         reason = self._hidden(reason)  # before cutting: half a key is a secret too
         return Failure(kind, reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…", _sent(error.request) + 1)
 
@@ -253,6 +214,15 @@ class Connection:
 def _sent(request: Any) -> int:
     """How many requests for the same prompt were sent before."""
     return int(request.headers.get("x-stainless-retry-count", 0))
+
+
+def openai_library() -> Any:
+    """The openai package; ImportError names the extra that brings it."""
+    try:
+        import openai
+    except ImportError as error:
+        raise ImportError("A model behind an endpoint needs the openai client: pip install 'kg2rag[llm]'.") from error
+    return openai
 
 
 def api_key(variable: str | None, base_url: str) -> str:

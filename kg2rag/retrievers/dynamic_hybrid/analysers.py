@@ -179,7 +179,7 @@ class LLMAnalyser:
     @classmethod
     def named(cls, store: Store, _: TrigramIndex | None, model: str) -> LLMAnalyser:
         """With the model of a name, "MODEL@BASE_URL", whose replies the store keeps."""
-        return cls(chat_model(model, store, "llm"))
+        return cls(chat_model(model, store))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""

@@ -96,4 +96,4 @@ def _schema(types: Sequence[str]) -> type[BaseModel]:
 
 def named(kb: KnowledgeBase, model: str, *, limit: int = 5, confidence: float = 0.8) -> LLMLinker:
     """The linker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    return LLMLinker(kb, chat_model(model, kb.store, "llm"), limit=limit, confidence=confidence)
+    return LLMLinker(kb, chat_model(model, kb.store), limit=limit, confidence=confidence)

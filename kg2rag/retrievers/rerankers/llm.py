@@ -117,4 +117,4 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
 
 def named(kb: KnowledgeBase, model: str) -> LLMReranker:
     """The reranker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    return LLMReranker(chat_model(model, kb.store, "llm"))
+    return LLMReranker(chat_model(model, kb.store))
