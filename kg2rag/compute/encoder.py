@@ -205,7 +205,7 @@ class SentenceEncoder:
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
-        on_gpu = self._device != CPU
+        on_gpu = self._device.startswith("cuda")
         shown = set(processor().split())
         faster = on_gpu or any(each <= shown for each in FASTER_IN_HALF)
         if self.dtype == "float32" or (self.dtype == "auto" and not faster):
@@ -254,7 +254,7 @@ def _network(
         network = SentenceTransformer(source, revision=revision, device=device, local_files_only=local)
     if max_tokens is not None:
         network.max_seq_length = max_tokens
-    return network.to(getattr(torch, dtype))
+    return network if dtype == "float32" else network.to(getattr(torch, dtype))
 
 
 def unit(vectors: Matrix) -> Matrix:

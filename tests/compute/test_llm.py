@@ -1,4 +1,4 @@
-"""A model behind an endpoint: answers, the file that keeps them, faults, JSON, costs, interrupts, keys."""
+"""A model behind an endpoint: answers, the file that keeps them, faults, JSON, costs, interrupts, keys, limits."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ from hypothesis import strategies as st
 from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
 from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel, Completion, CompletionError, Failure, Store, Usage
+from kg2rag.compute import ChatModel, Completion, CompletionError, Failure, Spending, Store, Usage
 from kg2rag.compute.llm import ask_each, name_of, quoted, unusable
 from kg2rag.compute.llm.answers import json_in, without_reasoning
 from kg2rag.types import Query
 
 PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not
 KEY = "sk-test-0123456789abcdef"
+PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
+ANSWER = 10  # tokens, as the server counts them: 7 and 3
+PROMPTS = [f"p{i}" for i in range(12)]
 
 
 class City(BaseModel):
@@ -156,13 +159,6 @@ def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_mod
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (kind, 3, 3, False)
     assert says in failure.reason
-
-
-def test_a_failure_is_not_cached_so_that_the_next_run_tries_again(ask_model):
-    with serving(fault=first("500")) as server:
-        model = ask_model(server, retries=0)
-        assert isinstance(model.complete_many(["p"])[0], Failure)
-        assert model.complete("p").text == "answer to p"
 
 
 @pytest.mark.parametrize(("status", "kind", "sent"), [("400", "request", 1), ("202", "response", 2)])
@@ -424,12 +420,6 @@ def test_a_prompt_that_cannot_be_sent_is_refused_before_anything_is_paid(server,
     assert not server.requests
 
 
-def test_without_the_openai_package_the_error_names_the_extra(server, ask_model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ImportError, match=r"kg2rag\[llm\]"):
-        ask_model(server).complete("p")
-
-
 # Strategies that ask while they retrieve
 
 
@@ -451,3 +441,75 @@ def test_any_text_is_quoted_so_that_it_can_be_sent(text):
     with suppress(UnicodeEncodeError):  # a text that can be sent is sent as it is
         text.encode()
         assert received == text
+
+
+# Limits of spending
+
+
+def kinds(outcomes: list[Any]) -> list[str]:
+    return [outcome.kind if isinstance(outcome, Failure) else "answered" for outcome in outcomes]
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_limit(ask_model, concurrency):
+    with serving() as server:
+        spending = Spending(max_calls=5)
+        outcomes = ask_model(server, spending=spending, concurrency=concurrency).complete_many(PROMPTS)
+        assert kinds(ask_model(server, spending=spending, seed=1).complete_many(PROMPTS[:1])) == ["limit"]
+        assert (server.requests.total(), spending.calls) == (5, 5)
+        again = ask_model(server, spending=Spending(max_calls=7)).complete_many(PROMPTS)
+        assert kinds(again) == ["answered"] * 12  # goes on from there, and pays for nothing twice
+        assert set(server.paid.values()) == {1}
+    assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
+    with serving(fault=first("500", 9)) as server:  # retries count
+        (failure,) = ask_model(server, spending=Spending(max_calls=3), seed=2).complete_many(["p"])
+        assert server.requests.total() == 3
+    assert (failure.kind, failure.attempts) == ("limit", 3)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_no_more_is_spent_than_allowed(ask_model, concurrency):
+    with serving() as server:
+        most = plain_most(ask_model(server, max_tokens=5, structured="prompt", **PRICES))
+        limit = most + 4 * ANSWER  # of one call after the other the fifth may cost `most`, then nothing more fits
+        spending = Spending(max_cost=limit)
+        model = ask_model(server, max_tokens=5, concurrency=concurrency, spending=spending, **PRICES)
+        outcomes = model.complete_many(PROMPTS)
+        sent = server.requests.total()
+    assert 1 <= sent <= 5
+    assert sent == 5 or concurrency > 1
+    assert sorted(kinds(outcomes)) == ["answered"] * sent + ["limit"] * (12 - sent)
+    assert spending.cost == sent * ANSWER <= limit
+    assert any(f"{limit:g}" in one.reason for one in outcomes if isinstance(one, Failure))
+
+
+def plain_most(model: ChatModel) -> int:
+    """The bytes of the longest request, as the client writes it, and the tokens of the answer."""
+    bodies = [json.dumps(model.request(prompt), separators=(",", ":")) for prompt in PROMPTS]
+    return max(map(len, bodies)) + 5
+
+
+def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(ask_model):
+    costs = {}
+    for fault in ("500", "reset", "cut", "uncounted"):
+        with serving(fault=first(fault)) as server:
+            spending = Spending(max_cost=1e6)
+            completion = ask_model(server, seed=len(costs), max_tokens=5, spending=spending, **PRICES).complete("p")
+            assert isinstance(completion, Completion)
+            costs[fault] = spending.cost
+    assert costs["500"] == ANSWER
+    assert costs["reset"] > ANSWER + 5
+    assert costs["cut"] > ANSWER + 5
+    assert costs["uncounted"] > ANSWER + 5
+
+
+def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(ask_model):
+    with serving() as server:
+        with pytest.raises(ValueError, match="needs both prices"):
+            ask_model(server, spending=Spending(max_cost=1.0))
+        with pytest.raises(ValueError, match="needs max_tokens"):
+            ask_model(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
+    with pytest.raises(ValueError, match="max_calls"):
+        Spending(max_calls=0)
+
+

@@ -1,13 +1,16 @@
-"""The names of encoders, and what is said where none can be had."""
+"""The names of encoders and devices, threads, and what is said where a model cannot be had."""
 
 from __future__ import annotations
 
+import os
+import platform
 import socket
 from pathlib import Path
 
 import pytest
+import torch
 
-from kg2rag.compute import SentenceEncoder, Store, embedder_named
+from kg2rag.compute import SentenceEncoder, Store, embedder_named, hardware
 from kg2rag.compute.models import BGE, SHORT, ModelNotFoundError, full_name, hub_answers, prompts_of
 
 
@@ -82,3 +85,28 @@ def test_the_hub_is_asked_once_and_briefly(offline: list[object], monkeypatch: p
     assert hub_answers()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert not hub_answers()
+
+
+def test_the_environment_or_the_processors_set_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = hardware.threads.__wrapped__  # the count is kept for the process
+    monkeypatch.setenv("KG2RAG_THREADS", "3")
+    assert counted() == 3
+    monkeypatch.delenv("KG2RAG_THREADS")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 5}, raising=False)
+    assert counted() == 2
+    for given in ("0", "-1", "two", "", "1.5"):
+        monkeypatch.setenv("KG2RAG_THREADS", given)
+        with pytest.raises(ValueError, match=f"KG2RAG_THREADS='{given}'"):
+            counted()
+    assert hardware.processor().split()[0] == platform.machine()
+
+
+def test_a_device_is_named_or_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert (hardware.device_of("cpu"), hardware.device_of("auto")) == ("cpu", "cpu")
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(ValueError, match=name):
+            hardware.device_of(name)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    found = [hardware.device_of(name) for name in ("cuda", "auto", "cuda:1")]
+    assert found == ["cuda:0", "cuda:0", "cuda:1"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.compute import Entry, Store
+from kg2rag.compute import Entry, Store, files
 from kg2rag.compute import store as stores
 from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, DamagedFileError, KeyedFile, default_root
 
@@ -53,20 +53,6 @@ def slow_flush(file):
 files.flush = slow_flush
 Store(root).entry("thing", {"rows": 3, "name": "Zoë"}, build)
 here("after the renaming")
-"""
-RACER = """
-import os, sys
-from pathlib import Path
-from kg2rag.compute.store import Store
-
-root, notes = map(Path, sys.argv[1:])
-
-def build(folder):
-    (notes / f"building-{os.getpid()}").touch()
-    (folder / "a.bin").write_bytes(b"a" * 10000)
-
-path = Store(root).entry("thing", {"rows": 3}, build)
-print(path, len((path / "a.bin").read_bytes()))
 """
 MOMENTS = (
     "before the first file",
@@ -143,20 +129,6 @@ def test_a_killed_build_is_never_read_and_starting_again_ends_in_the_same(
     store.prune(older_than_days=1)
     assert leftovers(store) == []
     assert len(list(store.entries())) == 1
-
-
-def test_of_two_processes_one_builds_an_entry_and_the_other_waits(store: Store, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    command = [sys.executable, "-c", RACER, str(store.root), str(notes)]
-    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [racer.communicate()[0] for racer in racers]
-    assert [racer.returncode for racer in racers] == [0, 0]
-    assert len(list(notes.iterdir())) == 1  # the other one waited
-    assert said[0] == said[1]
-    assert said[0].endswith(" 10000\n")
-    assert leftovers(store) == []
-    assert store.verify() == {}
 
 
 def flip(path: Path) -> None:
@@ -322,3 +294,46 @@ def test_a_keyed_file_is_listed_verified_and_pruned_like_an_entry(store: Store) 
         kept.find([b"a"])
     assert store.prune()[0] == 1
     assert not kept.path.exists()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail(partial: Path) -> None:
+    partial.write_bytes(b"half")
+    raise RuntimeError
+
+
+def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "old").touch()
+    with pytest.raises(FileExistsError, match="graph exists"), files.new_folder(tmp_path / "graph") as partial:
+        (partial / "new").touch()
+    assert names(tmp_path) == ["graph"]
+    assert names(tmp_path / "graph") == ["old"]
+
+
+def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_that_raises_changes_nothing(tmp_path):
+    for name in ("old", "new"):
+        with files.new_folder(tmp_path / "graph", replace=True) as partial:
+            (partial / name).touch()
+        files.write(tmp_path / "a.csv", name.encode())
+    with pytest.raises(RuntimeError), files.new_folder(tmp_path / "graph", replace=True) as partial:
+        fail(partial / "newer")
+    with pytest.raises(RuntimeError), files.new_file(tmp_path / "a.csv") as partial:
+        fail(partial)
+    assert names(tmp_path) == ["a.csv", "graph"]
+    assert names(tmp_path / "graph") == ["new"]
+    assert (tmp_path / "a.csv").read_bytes() == b"new"
+
+
+def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-0-a.csv").write_bytes(b"12345")
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-1-graph").mkdir()
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-1-graph" / "half").write_bytes(b"123")
+    kept = [f".partial-{os.getpid()}-{files._MACHINE}-0-a.csv", ".partial-mine-notes", "a.csv"]
+    for name in kept:
+        (tmp_path / name).touch()
+    assert files.remove_leftovers(tmp_path) == 8
+    assert names(tmp_path) == sorted(kept)

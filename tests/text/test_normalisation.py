@@ -1,13 +1,15 @@
-"""Normalised names, bare titles, sentences."""
+"""Normalised names, bare titles, sentences; known names in texts: the longest, in order, wherever they stand."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text.code_names import definitions, key, looks_like_name, split, surfaces, variants
-from kg2rag.text.normalisation import normalise, split_sentences, without_brackets
+from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise, split_sentences, without_brackets
 
 
 @pytest.mark.parametrize(
@@ -96,3 +98,108 @@ def test_names_in_code_are_found_folded_and_split() -> None:
 @given(st.text("abzABZ019_-./: é", max_size=60))
 def test_the_parts_of_a_name_are_its_characters_without_the_separators(text: str) -> None:
     assert key("".join(split(text))) == key(text)
+
+
+Found = list[tuple[int, int, int]]
+
+
+def found(keys: list[str], text: str, names: list[str] | None = None) -> list[str]:
+    """The surfaces that a lexicon of these keys finds; with capitals where it is given how they are written."""
+    lexicon = Lexicon(keys, names or [])
+    return [text[start:end] for _, (start, end) in lexicon.find(text, capitals=names is not None)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "surfaces"),
+    [
+        (
+            ["new york", "new york city", "city"],
+            "New York City, a city in New York",
+            ["New York City", "city", "New York"],
+        ),
+        (["new york", "new york city"], "New York State", ["New York"]),  # a longer one that breaks off
+        (["a b", "b c"], "a b c", ["a b"]),
+        (["saint etienne"], "SAINT-ÉTIENNE; Saint_Etienne", ["SAINT-ÉTIENNE", "Saint_Etienne"]),
+        (["cafe noir"], "Cafe\u0301 Noire\u0301, Cafe\u0301 Noir", ["Cafe\u0301 Noir"]),
+        (["cafe"], "Cafe\u0301.", ["Cafe\u0301"]),  # an accent of its own belongs to its letter
+        (["run in threadpool", "threadpool"], "call run_in_threadpool()", ["run_in_threadpool"]),
+        (["art"], "Arthur, party, art", ["art"]),
+        (["1", "2"], "½ or 2", ["2"]),  # ½ folds to "1 2"; half of it is no match
+        *((["a"], text, []) for text in ("", " ", "...", "_", "\u0301")),
+        (["", "b"], " ", []),
+    ],
+)
+def test_the_longest_name_at_each_place_is_found_without_overlap(keys, text, surfaces) -> None:
+    assert found(keys, text) == surfaces
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "surfaces"),
+    [
+        (["The Birds"], "the birds in The Birds", ["The Birds"]),
+        (["uvicorn"], "served by uvicorn or Uvicorn", ["uvicorn", "Uvicorn"]),
+        (["11 September"], "on 11 september", ["11 september"]),  # a digit is enough
+        (["the Birds fly", "Birds"], "the birds fly, the Birds, Birds fly", ["Birds", "Birds"]),  # goes on a word later
+        (["A b", "b"], "a b", ["b"]),
+    ],
+)
+def test_with_capitals_a_name_that_has_some_is_not_found_without(names, text, surfaces) -> None:
+    assert found([normalise(name) for name in names], text, names) == surfaces
+
+
+def test_words_know_their_text_and_their_place_in_all_of_them() -> None:
+    joined = JoinedTexts(["Saint-Étienne", "", "Straße ½"])
+    words = joined.words()
+    assert words.strings == ["saint", "etienne", "strasse", "1", "2"]
+    assert words.texts.tolist() == [0, 0, 2, 2, 2]
+    assert words.torn.tolist() == [False, False, False, False, True]
+    spans = zip(words.starts.tolist(), words.ends.tolist(), strict=True)
+    assert [joined.text[start:end] for start, end in spans] == ["Saint", "Étienne", "Straße", "½", "½"]
+
+
+def test_a_name_does_not_go_on_in_the_next_text() -> None:
+    assert together(Lexicon(["new york"]), ["In New", "York.", "New York"]) == [(2, 0, 0)]
+
+
+@pytest.mark.parametrize(("keys", "texts"), [([], ["a text"]), ([""], ["a text"]), (["a"], [])])
+def test_without_names_or_texts_nothing_is_found(keys, texts) -> None:
+    assert together(Lexicon(keys), texts) == []
+
+
+ODD = st.text(alphabet="abAB éÉ½™_-\u0301. ßİ1+#\0ﬁ²⁺", max_size=30)
+WORDS = st.lists(st.sampled_from(["a", "A", "b", "B", "É", "½", "1", "the"]), min_size=1, max_size=4).map(" ".join)
+
+
+def together(lexicon: Lexicon, texts: list[str], *, capitals: bool = False) -> Found:
+    """(text, code, start in the text) of every match in many texts."""
+    joined = JoinedTexts(texts)
+    matches = lexicon.matches(joined, capitals=capitals)
+    columns = (matches.texts, matches.codes, matches.starts - joined.starts[matches.texts])
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def one_by_one(names: list[str], text: str, *, capitals: bool) -> Iterator[tuple[int, int]]:
+    """(code, start) by trying every key at every word, the longest first."""
+    codes = {normalise(name): code for code, name in enumerate(names)}
+    words = JoinedTexts([text]).words()
+    starts, ends, at = words.starts.tolist(), words.ends.tolist(), 0
+    while at < len(starts):
+        spans = [(at, last) for last in reversed(range(at, len(starts)))]
+        keys = ((" ".join(words.strings[at : last + 1]), text[starts[at] : ends[last]], last) for at, last in spans)
+        key, surface, last = next((one for one in keys if one[0] in codes), ("", "", at))
+        quiet = not key or not loud(names[codes[key]])
+        if key and normalise(surface) == key and (not capitals or quiet or loud(surface)):
+            yield codes[key], starts[at]
+            at = last
+        at += 1
+
+
+def loud(form: str) -> bool:
+    return any(char.isupper() or char.isdigit() for char in form)
+
+
+@given(st.lists(ODD | WORDS, max_size=10, unique_by=normalise), st.lists(ODD | WORDS, max_size=5), st.booleans())
+def test_many_texts_at_once_hold_what_each_of_them_holds(names: list[str], texts: list[str], capitals: bool) -> None:
+    lexicon = Lexicon([normalise(name) for name in names], names)
+    want = [(at, *one) for at, text in enumerate(texts) for one in one_by_one(names, text, capitals=capitals)]
+    assert together(lexicon, texts, capitals=capitals) == want

@@ -10,7 +10,7 @@ import json
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
@@ -36,7 +36,7 @@ class SpendingLimitError(RuntimeError):
 
 @dataclass(eq=False)
 class Spending:
-    """What a process may spend on language models; shared by all models that are given it.
+    """What a process may spend on language models; shared by all models of it that are given it.
 
     Parameters
     ----------
@@ -75,9 +75,6 @@ class Spending:
         """Count a request that was reserved at `most` at what it has cost."""
         with self._lock:
             self.cost += cost - most
-
-    def __getstate__(self) -> NoReturn:
-        raise TypeError("Spending limits hold within one process: models that have them cannot be sent to another.")
 
 
 def most_of(body: bytes, prices: Prices) -> float:
