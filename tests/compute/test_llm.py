@@ -511,5 +511,3 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
             ask_model(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
     with pytest.raises(ValueError, match="max_calls"):
         Spending(max_calls=0)
-
-
