@@ -123,7 +123,7 @@ def without_reasoning(text: str) -> str:
 def json_in(text: str) -> Any:
     """The JSON object or list in a text, repaired; of several, json-repair takes the last.
 
-    A text with an open bracket is refused: nobody knows what it would have gone on to say.
+    A text that is cut off within a list or a string is refused: nobody knows what it would have gone on to say.
 
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
@@ -132,7 +132,9 @@ def json_in(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError:
-            if any(text.count(opened) > text.count(closed) for opened, closed in ("[]", "{}")):
+            unclosed = text.count("{") - text.count("}")
+            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
+            if text.count("[") > text.count("]") or unclosed > 1 or within:
                 raise ValueError("its JSON is cut off") from None
             import json_repair
 
