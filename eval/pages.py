@@ -197,6 +197,7 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     made = {f"{name}.md": "\n".join(study.text()) for name, study in studies.items()}
     made |= {f"{folder.parent.name}.md": swept(folder.parent) for folder in sorted(RESULTS.glob("*/sweep.json"))}
     made |= {"ledger.md": ledger(), "choices.md": choices(studies), "scale.md": scale(), "corpora.md": corpora(studies)}
+    made |= {"peers.md": peers()}
     return {"index.md": index(studies, list(made)), **made}
 
 
@@ -238,7 +239,14 @@ OTHERS = {
     "choices.md": "What was chosen on which questions",
     "corpora.md": "Wikipedia and elsewhere",
     "scale.md": "How costs grow with a corpus",
+    "peers.md": "Systems of other packages",
 }
+PEERS = (
+    "`hubmesh` 0.4.2, with its defaults and spaCy's small English model, and HippoRAG 2 with igraph's PageRank as its "
+    "released code calls it, one question after another on one thread; every system ranks by the same vectors, and "
+    "`hippo2` has the same triples in both rows. Milliseconds are the median, without the question's own encoding.\n\n"
+    "```sh\npython eval/bench/peers.py DATASET --path FOLDER --graph GRAPH --out eval/results/peers/NAME.parquet\n```"
+)
 
 
 def swept(folder: Path) -> str:
@@ -339,6 +347,19 @@ def scale() -> str:
         head = [f"{size:,} passages" for size in wide]
         rows = [[f"`{name}`", *map(number, row), number(exponent(row))] for name, row in wide.iterrows()]
         text += ["", f"## {title}", "", *pipe_table([kind, *head, "exponent"], rows, [*head, "exponent"])]
+    return "\n".join(text)
+
+
+def peers() -> str:
+    """Systems of other packages beside ours: recall, and milliseconds of a question alone."""
+    text = [f"# {OTHERS['peers.md']}\n", PEERS]
+    for file in sorted((RESULTS / "peers").glob("*.parquet")):
+        frame = pd.read_parquet(file)
+        head = ["system", "recall@2", "recall@5", "recall@10", "ms"]
+        shown = frame[head]
+        rows = [[f"`{name}`", *(f"{value:.1f}" for value in row)] for name, *row in shown.itertuples(index=False)]
+        size = f"{frame['questions'][0]:,} questions over {frame['passages'][0]:,} passages"
+        text += ["", f"## {file.stem}: {size}", "", *pipe_table(head, rows, head[1:])]
     return "\n".join(text)
 
 
