@@ -27,7 +27,7 @@ from hubmesh.adapters import InMemoryStore
 from hubmesh.kg import build_entity_kg
 
 import kg2rag
-from kg2rag import KnowledgeBase, Query, Ranking
+from kg2rag import KnowledgeBase, Query, Ranking, SentenceEncoder
 from kg2rag.compute import processor, threads
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.extraction.dependency import DependencyTriples
@@ -100,7 +100,7 @@ def main(
 ) -> None:
     """Compare on one set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    kb = KnowledgeBase.build(data.corpus, graph)
+    kb = KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype="float32"))
     kb.vectors, kb.encode_queries(data.queries)  # the same for all, and not timed
     systems = {
         "hubmesh": Hubmesh(kb),
