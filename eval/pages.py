@@ -306,7 +306,25 @@ def corpora(studies: Mapping[str, Study]) -> str:
     command = "```sh\npython eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet\n```\n"
     table = pipe_table(["order", *columns, "mean"], rows, [*columns, "mean"])
     title, left = f"# {OTHERS['corpora.md']}\n", "## Training sets, one left out\n"
-    return "\n".join([title, READING, "", headline(studies), left, about + ".", "", command, *table])
+    return "\n".join([title, READING, "", headline(studies), left, about + ".", "", command, *table, "", linked()])
+
+
+def linked() -> str:
+    """Which pairs of gold passages the default graph links."""
+    found = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
+    wide = found.pivot_table(["gold", "random"], "set", "kind", sort=False)
+    kinds = ["title", "name", "term", "neighbour", "any"]
+    rows = [
+        [name, *(f"{percent(gold[kind])} ({percent(random[kind])})" if gold[kind] >= 0 else "" for kind in kinds)]
+        for name in wide.index
+        for gold, random in [(wide.loc[name, "gold"], wide.loc[name, "random"])]
+    ]
+    about = (
+        "The share of pairs of gold passages of one question that the default graph links, by kind of link, in per "
+        "cent, and in brackets that of random pairs. A pair may be of several kinds; sets of one gold passage a "
+        "question have none.\n\n```sh\npython eval/links.py DATA eval/results/domains/links.parquet\n```\n"
+    )
+    return "\n".join(["## Gold that the default graph links\n", about, *pipe_table(["set", *kinds], rows, kinds)])
 
 
 def macro_p(wide: pd.DataFrame) -> pd.Series:
