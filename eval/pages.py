@@ -350,7 +350,8 @@ def scale() -> str:
     frame = frame.drop_duplicates(["passages", "kind", "name", "step"], keep="last")
     about = (
         "Generated corpora with three triples a passage and a hashing encoder, on one core; processor time, which "
-        "other work changes little. The exponent is the e of c·n^e, by least squares over the sizes measured."
+        "other work changes little. The exponent is the e of c·n^e, by least squares over the sizes measured. Figures "
+        "of a GPU are missing: none was at hand; `eval/bench/gpu.py` takes them."
     )
     text = [f"# {OTHERS['scale.md']}\n", about, "", "```sh\npython eval/bench/scale.py\n```"]
     for title, kind, step, cost in (
