@@ -3,10 +3,7 @@
 Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs:
 the steps and the defaults of the switches. Ours: insertion order where theirs is that of a hash; 1 / place as score,
 for the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
-
-Theirs are the published sub-graphs as the LLM wrote them, preambles and blank parts included, for their trees follow
-from these letters: `subkgs` keeps them beside the triples of the graph, and a HotpotQA corpus of sentences keeps the
-blanks around each, which are in the strings.
+The triples are those that the LLM wrote, preambles and blank parts included: the trees follow from these letters.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Passages -> those that state facts around theirs -> those of the best spanning trees of these facts: KG2RAG's paper.
 
-Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Sec. 2.2, Eq. 3 to 5: breadth-first from every entity of the
-seeds' triples, then all triples between the entities reached, then the passages that state them. Sec. 2.3: every triple
-is an edge that weighs as much as its passage's cosine (Eq. 6); each component keeps its maximum spanning tree (Eq. 7),
-written as <head, relation, tail> in depth-first order from the heaviest edge (Eq. 8). A reranker scores the trees, and
-these give their passages, best tree first, until `context` are reached.
+Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025. Eq. 3 to 5: breadth-first from every entity of the seeds' triples,
+then all triples between the entities reached, then the passages that state them. Eq. 6 to 8: every triple is an edge
+that weighs as much as its passage's cosine; each component keeps its maximum spanning tree, written depth-first from
+the heaviest edge; a reranker scores the trees, which give their passages, best tree first.
 
 Ours, where the paper is silent: equal cosines are ordered by corpus position; triples that no passage states are not
 walked; of edges of equal weight the one of the earlier passage, then the earlier triple, comes first; trees of equal
@@ -15,7 +14,7 @@ The score of a hit is 1 / its place, for the method orders passages and does not
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -156,9 +155,9 @@ def taken(
 UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
 
 
-def unlinked(weights: Mapping[int, float], linking: Collection[int]) -> list[int]:
+def unlinked(weights: Mapping[int, float], linking: Set[int]) -> list[int]:
     """The rows that are not among some others, the heaviest first, equal ones by corpus position."""
-    return sorted(weights.keys() - set(linking), key=lambda row: (-weights[row], row))
+    return sorted(weights.keys() - linking, key=lambda row: (-weights[row], row))
 
 
 @dataclass(frozen=True)
@@ -248,10 +247,10 @@ class Organise(RerankingStage):
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         found = []
         for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
-            listed = [list(enumerate(tree.edges)) for tree in forest.trees]
-            if self.arrangement == "similarity":  # edges are numbered from the heaviest
-                listed = [sorted(edges, key=lambda placed: placed[1]) for edges in listed]
-            trees = [[(position, int(forest.rows[edge])) for position, edge in edges] for edges in listed]
+            trees = []
+            for edges in (tree.edges for tree in forest.trees):  # which are numbered from the heaviest
+                order = np.argsort(edges).tolist() if self.arrangement == "similarity" else range(len(edges))
+                trees.append([(at, int(forest.rows[edges[at]])) for at in order])
             found.append((forest, taken(trees, scores, self.context, whole=self.whole_trees)))
         return found
 

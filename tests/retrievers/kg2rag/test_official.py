@@ -312,12 +312,6 @@ def test_it_says_where_its_triples_are_not_the_released_codes(subgraphs: Knowled
     assert "those of KnowledgeGraph, not the sub-graphs" in KG2RAGOfficial(world).remark
 
 
-@pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"max_characters": 0}])
-def test_parameters_out_of_range_are_refused(world: KnowledgeBase, wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
-        KG2RAGOfficial(world, **wrong)  # type: ignore[arg-type]
-
-
 def test_a_departure_that_is_not_known_is_refused(world: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match=r"'overfow'.*'overflow'"):
         KG2RAGOfficial(world, paper="order+overfow")
