@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from kg2rag.knowledge import KnowledgeBase
@@ -63,11 +62,19 @@ class PatternNotes(Notes):
 
 
 class _Found(NamedTuple):
-    """What one term of the query matched: its rarity and, by row, the best match: `term`, `strength`, `similarity`."""
+    """What one term of the query matched: its rarity; the rows, ascending, and of each the best match."""
 
     written: str
     rarity: float
-    best: pd.DataFrame
+    rows: IntArray
+    terms: IntArray
+    strengths: FloatArray
+    similarities: FloatArray
+
+    def places(self, rows: IntArray) -> IntArray:
+        """Where each of some rows stands among its own; -1 where it does not."""
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[at] == rows, at, -1)
 
 
 @dataclass(frozen=True)
@@ -164,10 +171,11 @@ class Pattern(Retriever):
             return None
         rows, of, defines = self.kb.trigram.postings(terms)
         values = strengths[of] + DEFINES * defines
-        held = pd.DataFrame({"term": terms[of], "strength": values, "similarity": similarities[of]}, index=rows)
-        best = held.iloc[np.lexsort((of, -values))]
+        order = np.lexsort((of, -values))
+        rows, first = np.unique(rows[order], return_index=True)
+        of, values = of[order][first], values[order][first]
         rarity = float(np.log1p(len(self.kb.corpus) / int(frequencies.min())))
-        return _Found(written, rarity, best[~best.index.duplicated()])
+        return _Found(written, rarity, rows, terms[of], values, similarities[of])
 
     def _ranking(
         self, query: Query, found: Mapping[str, _Found], mask: IntArray | None, k: int, notes: PatternNotes
@@ -175,15 +183,16 @@ class Pattern(Retriever):
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
         scores, ids = np.zeros(len(self.kb.corpus)), self.kb.corpus.ids
         for each in found.values():
-            scores[each.best.index] += each.rarity * each.best["strength"].to_numpy()
+            scores[each.rows] += each.rarity * each.strengths
         rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
-        within = {part: each.best.reindex(rows) for part, each in found.items()}
-        parts = {part: best["strength"].to_numpy() for part, best in within.items()}
+        places = {part: each.places(rows) for part, each in found.items()}
+        parts = {part: np.where(places[part] < 0, np.nan, each.strengths[places[part]]) for part, each in found.items()}
         if len(rows):
             strengths = np.array(list(parts.values()))
+            near = [np.where(places[part] < 0, 0.0, each.similarities[places[part]]) for part, each in found.items()]
             parts |= {
-                "similarity": np.nanmax([best["similarity"] for best in within.values()], axis=0),
+                "similarity": np.max(near, axis=0),
                 "strength": np.nanmax(strengths, axis=0),
                 "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
             }
@@ -191,10 +200,11 @@ class Pattern(Retriever):
         formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
         matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranked.passage_ids, ())
         for each in found.values():
-            kept = each.best.reindex(ranked.rows).dropna()
-            names = self.kb.trigram.terms.take(pa.array(kept["term"].astype(np.int64))).to_pylist()
-            for row, name, (_, strength, similarity) in zip(kept.index, names, kept.values.tolist(), strict=True):
-                matched[ids[row]] += (Match(each.written, name, strength, similarity),)
+            for id_, at in zip(matched, each.places(ranked.rows).tolist(), strict=True):
+                if at >= 0:
+                    name = self.kb.trigram.terms[int(each.terms[at])].as_py()
+                    nearness = float(each.strengths[at]), float(each.similarities[at])
+                    matched[id_] += (Match(each.written, name, *nearness),)
         return replace(ranked, notes=replace(notes, formula=formula, source="pattern", matched=matched))
 
     def _by_regex(self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int) -> Ranking:

@@ -168,11 +168,9 @@ def test_every_retriever_is_read_to_its_depth_whatever_k_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "mean"}, "method must be"),
         ({"weights": (1.0,)}, "2 retrievers need as many weights, not 1"),
         ({"weights": (1.0, -0.1)}, r"Weights \(1.0, -0.1\) must be at least 0"),
         ({"weights": (0.0, 0.0)}, "one of them above 0"),
-        ({"depth": 0}, "depth must be"),
         ({"constant": -1.0}, "constant must be"),
     ],
 )

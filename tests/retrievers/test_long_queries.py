@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
-from word_embedder import WordEmbedder
 
-from kg2rag.compute import Store
-from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever, Stage
-from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import fuse
 from kg2rag.types import Corpus, Notes, Passage, Query, Ranking, Trace
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
@@ -73,14 +66,3 @@ def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
     (traced,) = pipeline.trace_batch(QUERIES[1:2], 3)
     assert stage.lengths == [MAX_CHARACTERS, MAX_CHARACTERS]
     assert found.notes == traced.ranking.notes == Notes(query_cut=READ)
-
-
-@pytest.mark.parametrize("system", ["bm25", "dense", "fused"])
-def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, tmp_path) -> None:
-    kb = KnowledgeBase.build(CORPUS, embedder=WordEmbedder(), store=Store(tmp_path))
-    found = {"bm25": BM25(kb), "dense": Dense(kb), "fused": fuse(BM25(kb), Dense(kb))}[system]
-    long, short = found.retrieve(LONG + "word2", 3), found.retrieve(LONG[:MAX_CHARACTERS], 3)
-    assert (long.passage_ids, long.scores.tolist()) == (short.passage_ids, short.scores.tolist())
-    assert long.passage_ids[0] == "p1"
-    assert long.notes.query_cut == f"to 10,000 of {len(LONG) + 5:,} characters"
-    assert not short.notes.query_cut

@@ -43,13 +43,6 @@ def scores(queries: Sequence[Query]) -> FloatArray:
     return grid_scores(runs(queries), first_is_gold, simplex())
 
 
-def test_the_grid_holds_every_multiple_of_a_fifth_once() -> None:
-    grid = simplex(5)
-    assert len(grid) == 56  # 8 over 3
-    assert len(np.unique(grid, axis=0)) == 56
-    assert np.allclose(grid.sum(axis=1), 1)
-
-
 def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
     sides = {"dense": ranking(0, 1), "sparse": ranking(1), "pattern": ranking(0), "graph": ranking()}
     sides = {side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,)) for side, r in sides.items()}

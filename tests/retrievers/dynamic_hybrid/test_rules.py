@@ -91,7 +91,6 @@ def test_without_a_vocabulary_a_misspelt_name_is_taken_for_a_name() -> None:
     [
         ("odd", dict.fromkeys(SIDES, 0.25)),
         ("mixed", {"dense": 1.0}),
-        ("mixed", {"dense": 1.5, "sparse": -0.5, "pattern": 0.0, "graph": 0.0}),
         ("mixed", {"dense": 0.5, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}),
     ],
 )

@@ -64,15 +64,6 @@ def test_links_do_not_overlap_and_the_surest_comes_first(kb: KnowledgeBase) -> N
     assert [name for name, *_ in linked(kb, "Auth Servce of the OAuthProvider")] == ["OAuth Provider", "Auth Service"]
 
 
-def test_fewer_edits_may_be_allowed(kb: KnowledgeBase) -> None:
-    assert linked(kb, "Auth Servce", min_similarity=0.95) == []
-    assert linked(kb, "Auth Servce of the OAuthProvider", limit=1) == [("OAuth Provider", "OAuthProvider", 1.0)]
-
-
 def test_an_alias_is_a_name(kb_of: Callable[..., KnowledgeBase]) -> None:
     kb = kb_of(Entity("Login", aliases=("Authentication",)))
     assert linked(kb, "authentikation") == [("Login", "authentikation", 0.929)]
-
-
-def test_a_graph_without_entities_links_nothing(kb_of: Callable[..., KnowledgeBase]) -> None:
-    assert linked(kb_of(), "Auth Service") == []

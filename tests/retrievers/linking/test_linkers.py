@@ -114,14 +114,14 @@ def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(k
 
 
 def test_a_vector_links_names_of_cosine_55_and_more(kb_of: Build) -> None:
-    kb = kb_of("a b c d", "a b", "a e")
-    # "a b c": 3 / sqrt(3 · 4) = .866; 2 / sqrt(3 · 2) = .816; 1 / sqrt(3 · 2) = .408
+    kb = kb_of("a b c d", "a b e", "a f")
+    # "a b c": 3 / sqrt(3 · 4) = .866; 2 / sqrt(3 · 3) = .667; 1 / sqrt(3 · 2) = .408
     found = EmbeddingLinker(kb).link_batch([Query("q", "a b c")])[0]
     assert [(link.entity, link.span, link.linker) for link in found] == [
         (0, (0, 5), "embedding"),
         (1, (0, 5), "embedding"),
     ]
-    assert [link.confidence for link in found] == pytest.approx([3 / 12**0.5, 2 / 6**0.5])
+    assert [link.confidence for link in found] == pytest.approx([3 / 12**0.5, 2 / 3])
 
 
 def test_the_first_linker_that_finds_anything_decides_query_by_query(kb_of: Build) -> None:
@@ -139,7 +139,7 @@ def test_a_letter_that_no_keyboard_has_is_written_by_the_plain_one(
     assert linked(linker(kb_of("Łódź", "Loda")), kb_of("Łódź", "Loda"), text) == [("Łódź", text[9:13])]
 
 
-EVERY = [NGramLinker, PhraseLinker, EmbeddingLinker]
+EVERY = [NGramLinker, PhraseLinker, FuzzyLinker, EmbeddingLinker]
 
 
 @pytest.mark.parametrize("linker", EVERY)

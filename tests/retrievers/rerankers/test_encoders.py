@@ -98,11 +98,6 @@ def test_a_reranker_that_returns_nan_or_too_little_is_named(reranker: Any, says:
         score_batches(reranker, [[("q", "c")], [("q", "a"), ("q", "b")]])
 
 
-def test_scores_come_back_query_by_query() -> None:
-    found = score_batches(Lengths(), [[("q", "a")], [], [("q", "bb"), ("q", "ccc")]])  # type: ignore[arg-type]
-    assert [scores.tolist() for scores in found] == [[1.0], [], [2.0, 3.0]]
-
-
 def test_a_list_reranker_gets_each_querys_pairs_together() -> None:
     class Places:
         def score_lists(self, lists: list[list[tuple[str, str]]]) -> list[FloatArray]:
@@ -110,6 +105,8 @@ def test_a_list_reranker_gets_each_querys_pairs_together() -> None:
 
     found = score_batches(Places(), [[("q", "a"), ("q", "b")], [], [("q", "c")]])
     assert [scores.tolist() for scores in found] == [[0, -1], [], [0]]
+    found = score_batches(Lengths(), [[("q", "a")], [], [("q", "bb"), ("q", "ccc")]])  # type: ignore[arg-type]
+    assert [scores.tolist() for scores in found] == [[1.0], [], [2.0, 3.0]]
 
 
 def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_path: Path) -> None:

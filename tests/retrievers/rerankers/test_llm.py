@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +69,6 @@ def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
     assert windows == [["4", "5", "9", "7"], ["2", "3", "9", "7"], ["1", "9", "7", "3"]]
     assert sorted(1 / scores) == [1, 2, 3, 4, 5, 6, 7]
     assert [[9, 7, 3, 1, 2, 5, 4][round(1 / score) - 1] for score in scores] == [1, 2, 3, 4, 5, 9, 7]
-
-
-@given(n=st.integers(0, 60), window=st.integers(2, 25), step=st.integers(1, 25))
-def test_every_place_is_in_a_window_and_neighbouring_windows_touch(n: int, window: int, step: int) -> None:
-    model = ChatModel("http://127.0.0.1:1/v1", "none", api_key_env=None)
-    windows = list(LLMReranker(model, window=window, step=min(step, window)).windows(n))
-    assert set().union(*(range(n)[part] for part in windows)) == (set(range(n)) if n > 1 else set())
-    assert all(part.stop - part.start <= window for part in windows)
-    assert all(later.stop >= earlier.start for earlier, later in pairwise(windows))
 
 
 def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(reranker_of: Maker) -> None:
