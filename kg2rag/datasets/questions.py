@@ -255,7 +255,7 @@ def _listed(headings: object) -> list[str]:
 def _sentences(sentences: Sequence[str], title: str) -> Iterator[str]:
     for one in sentences:
         text = " ".join(one.replace(title, " ").split()) if title else one
-        if WORDS[0] <= len(text.split()) <= WORDS[1]:
+        if WORDS[0] <= len(text.split()) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
             yield text
 
 
