@@ -8,10 +8,15 @@ one that names both its ends. Ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx, read_graphml
@@ -46,8 +51,9 @@ class Linked:
         DataError where no entity at all is of any passage.
         """
         found = self.source.extract(corpus)
-        placed = {entity_key(mention.entity) for mention in found.mentions}
-        placed |= {entity_key(end) for t in found.triples if t.passage_id for end in (t.head, t.tail)}
+        named = {mention.entity for mention in found.mentions}  # names repeat by the thousand
+        named |= {end for triple in found.triples if triple.passage_id for end in (triple.head, triple.tail)}
+        placed = set(map(entity_key, named))
         spellings = {name: name for triple in found.triples for name in (triple.head, triple.tail)}
         spellings |= {entity.name: entity.name for entity in found.entities}
         for entity in found.entities:
@@ -67,8 +73,8 @@ class Linked:
             "entities that no passage names": len(set(wanted.values()) - linked),
         }
         notes = {**found.notes, **notes}
-        triples = tuple(_placed(found.triples, (*found.mentions, *mentions), corpus))
-        return Extraction(triples, (*found.mentions, *mentions), found.entities, notes, found.raw)
+        mentions = *found.mentions, *mentions
+        return Extraction(_placed(found.triples, mentions, corpus), mentions, found.entities, notes, found.raw)
 
 
 def _mentions(spellings: Mapping[str, str], corpus: Corpus) -> Iterator[Mention]:
@@ -82,16 +88,28 @@ def _mentions(spellings: Mapping[str, str], corpus: Corpus) -> Iterator[Mention]
         yield from (Mention(spellings[names[code]], corpus.ids[start + row]) for code, row in pairs)
 
 
-def _placed(triples: Iterable[Triple], mentions: Iterable[Mention], corpus: Corpus) -> Iterator[Triple]:
-    rows: dict[str, set[int]] = {}
-    for mention in mentions:
-        rows.setdefault(entity_key(mention.entity), set()).add(corpus.row(mention.passage_id))
-    for triple in triples:
-        if triple.passage_id:
-            yield triple
-            continue
-        both = rows.get(entity_key(triple.head), set()) & rows.get(entity_key(triple.tail), set())
-        yield replace(triple, passage_id=corpus.ids[min(both)]) if both else triple
+def _placed(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
+    """The triples, those without a passage with the first that names both their ends, where there is one."""
+    lacking = [at for at, triple in enumerate(triples) if not triple.passage_id]
+    if not lacking or not mentions:
+        return tuple(triples)
+    names = pa.array((mention.entity for mention in mentions), pa.string()).dictionary_encode()
+    keys = pa.array(map(entity_key, names.dictionary.to_pylist()), pa.string()).dictionary_encode()
+    known = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
+    ids = pa.array((mention.passage_id for mention in mentions), pa.string())
+    # A passage that the corpus lacks is refused where the graph is built.
+    rows = pc.fill_null(pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0).to_numpy()
+    cells = keys.indices.to_numpy()[names.indices.to_numpy()], rows
+    naming = csr_array((np.ones(len(rows), dtype=bool), cells), shape=(len(known) + 1, len(corpus)))  # the last: none
+    ends = [(triples[at].head, triples[at].tail) for at in lacking]
+    heads, tails = np.array([[known.get(entity_key(end), len(known)) for end in pair] for pair in ends]).T
+    both = naming[heads].multiply(naming[tails]).tocsr()
+    both.sort_indices()
+    placed = list(triples)
+    for at in np.flatnonzero(np.diff(both.indptr)).tolist():
+        passage = corpus.ids[both.indices[both.indptr[at]]]
+        placed[lacking[at]] = replace(placed[lacking[at]], passage_id=passage)
+    return tuple(placed)
 
 
 def graph_of(given: object) -> Linked | None:

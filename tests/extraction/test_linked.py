@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
 
 from kg2rag import KnowledgeBase, Triple, systems
 from kg2rag.compute import Store
+from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.linked import graph_of
 from kg2rag.types import corpus_of
 
@@ -71,6 +73,18 @@ def test_provenance_is_kept_and_other_entities_alone_are_looked_for():
     assert [(m.entity, m.passage_id) for m in found.mentions] == [("Joseph Clement", "b")]
     assert found.triples[0].passage_id == "c"
     assert found.notes == {"entities linked by name": 1, "entities that no passage names": 1}
+
+
+def test_a_triple_gets_the_first_passage_that_names_both_its_ends():
+    random, letters = np.random.default_rng(0), "abcdefghij"
+    corpus = corpus_of({f"p{row}": "Text." for row in range(30)})
+    mentions = [Mention(letters[code], f"p{row}") for code, row in random.integers((10, 30), size=(60, 2)).tolist()]
+    triples = [Triple(letters[a].upper(), "r", letters[b], "") for a, b in random.integers(10, size=(80, 2)).tolist()]
+    named = {one: {int(m.passage_id[1:]) for m in mentions if m.entity == one} for one in letters}
+    found = graph_of(Extraction((*triples, Triple("a", "r", "b", "p9")), tuple(mentions))).extract(corpus)
+    both = [sorted(named[t.head.lower()] & named[t.tail]) for t in triples]
+    assert [t.passage_id for t in found.triples] == [*(f"p{rows[0]}" if rows else "" for rows in both), "p9"]
+    assert 10 < sum(map(bool, both)) < 70
 
 
 def test_a_graph_of_which_nothing_is_named_is_refused(tmp_path):

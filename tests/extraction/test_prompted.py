@@ -216,13 +216,6 @@ def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(ext
     assert [(step.stored, step.unusable, step.to_ask) for step in again.steps] == [(1, 0, 3), (1, 0, 3)]
 
 
-def test_stored_answers_measure_the_lengths_of_those_to_come(server, extractor):
-    extractor(server, "kg2rag", limit=10).run(corpus(20))  # 20 answers of 3 tokens, to 20 sentences of 7 words in pairs
-    (step,) = extractor(server, "kg2rag").plan(corpus(20), counter=Words()).steps
-    assert step.measured
-    assert (step.to_ask, step.completion_tokens, step.prompt_tokens) == (20, 20 * 3, 20 * 7)
-
-
 def test_without_prices_the_planned_cost_is_unknown(server, extractor):
     plan = extractor(server).plan(corpus(1), counter=Words())
     assert plan.cost is None

@@ -1,12 +1,15 @@
-"""Graph sources by name."""
+"""Graph sources by name, and several as one."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kg2rag.extraction import Extractor
+from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, TABLES, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
@@ -14,7 +17,9 @@ from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import SOURCES, CombinedExtractor, takes_file
+from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction, takes_file
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 
 @pytest.mark.parametrize(("name", "extractor"), [("mentions", Mentions()), ("cooccurrence", Cooccurrence())])
@@ -63,6 +68,7 @@ def test_a_kind_and_a_folder_make_its_importer(
         ("", "names nothing"),
         ("wikidata", r"Known: .*openie\(FILE\)"),
         ("openei(x.json)", "Did you mean 'openie'"),
+        ("mention+cooccurrence", "'mention'"),
         ("triples", "TriplesFile needs a path"),
         ("openie", r"openie\(FILE\)"),
         ("lightrag", r"lightrag\(FOLDER\)"),
@@ -77,3 +83,85 @@ def test_what_is_no_source_is_answered_with_what_to_write(spec: str, named: str)
 def test_a_missing_file_says_so() -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv"):
         SOURCES.build("triples(nowhere.tsv)")
+
+
+# Several sources as one
+
+
+CORPUS = Corpus.from_passages([Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)])
+
+
+@dataclass(frozen=True)
+class Given:
+    """A source that finds what it is told to."""
+
+    found: Extraction
+    fingerprint: str = "given"
+
+    def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+        return self.found
+
+
+FACT = Triple("Ed Wood", "is", "film", "p0")
+ONE = Given(Extraction((FACT,), (Mention("Ed Wood", "p0"),), (Entity("Ed Wood", "title"),), {"dropped": 2}), "one")
+TWO = Given(
+    Extraction(
+        (FACT, Triple("Ann", "saw", "Ed Wood", "p1")), (), (Entity("Ed Wood", "film", "Of 1994."),), {"dropped": 3}
+    ),
+    "two",
+)
+
+
+def test_what_the_sources_found_stands_one_after_the_other() -> None:
+    found = CombinedExtractor((ONE, TWO)).extract(CORPUS)
+    assert found.triples == ONE.found.triples + TWO.found.triples
+    assert found.mentions == ONE.found.mentions
+    assert found.entities == ONE.found.entities + TWO.found.entities
+
+
+def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None:
+    raw = Triple("<Ann", "saw", "", "p1")
+    found = CombinedExtractor((ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))).extract(CORPUS)
+    assert found.triples == ONE.found.triples + TWO.found.triples
+    assert found.raw == (FACT, raw)
+    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).raw is None
+
+
+def test_a_given_extraction_depends_on_its_raw_triples() -> None:
+    raw = [None, (), (FACT,)]
+    assert len({GivenExtraction(Extraction((FACT,), raw=each)).fingerprint for each in raw}) == 3
+
+
+def test_the_graph_merges_what_several_sources_say() -> None:
+    graph = KnowledgeGraph.build(CombinedExtractor((ONE, TWO)).extract(CORPUS), CORPUS)
+    assert graph.n_triples == 2
+    assert (graph.types[0], graph.descriptions[0]) == ("title", "Of 1994.")
+    assert graph.notes["exact duplicate triples merged in the graph"] == 1
+
+
+def test_notes_are_kept_for_each_source() -> None:
+    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).notes == {"Given 1: dropped": 2, "Given 2: dropped": 3}
+    mixed = CombinedExtractor((Mentions(), ONE)).extract(CORPUS).notes
+    assert mixed == {"Given: dropped": 2}
+
+
+def test_the_fingerprint_is_that_of_the_sources_in_their_order() -> None:
+    assert isinstance(CombinedExtractor((ONE, TWO)), Extractor)
+    assert CombinedExtractor((ONE, TWO)).fingerprint == CombinedExtractor((ONE, TWO)).fingerprint
+    assert len({CombinedExtractor(sources).fingerprint for sources in [(ONE, TWO), (TWO, ONE), (ONE, ONE)]}) == 3
+
+
+@pytest.mark.parametrize(("given", "named"), [((ONE,), "at least two"), ((ONE, "mentions"), "'mentions' is no source")])
+def test_a_union_of_one_or_of_what_is_no_source_is_refused(given: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        CombinedExtractor(given)
+
+
+@pytest.mark.parametrize("name", ["openie.json", "a+b.json", "a+openie_2.json"])
+def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text(json.dumps({"docs": []}))
+    assert SOURCES.build(f"mentions+openie({file})") == CombinedExtractor((Mentions(), HippoRAGOpenIE(file)))
+    assert SOURCES.build(f"openie({file})+cooccurrence+mentions") == CombinedExtractor(
+        (HippoRAGOpenIE(file), Cooccurrence(), Mentions())
+    )

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, reading, sha256, wrong
+from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256, wrong
 from kg2rag.types import Corpus, Triple
 
 ABOUT = "build.json"
@@ -28,14 +27,6 @@ TABLES: Mapping[str, type[Any]] = {
     "extraction/mentions.jsonl": Mention,
     "extraction/entities.jsonl": Entity,
 }
-
-KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "str": ((str,), "a string"),
-    "int": ((int,), "a whole number"),
-    "float": ((int, float), "a number"),
-    "tuple[str, ...]": ((list,), "a list of strings"),
-}
-"""A field's annotation -> the types that its JSON value may have, and what they are called."""
 
 
 class CorpusMark(BaseModel):
@@ -132,37 +123,36 @@ class SavedGraph:
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
         known = frozenset(corpus.ids)
-        triples, mentions, entities = (_rows(self.directory / name, kind, known) for name, kind in TABLES.items())
-        with reading(self.directory / "extraction/triples.jsonl", "Build it again.", ValueError):
-            stated = tuple(starmap(Triple, triples))
-        described = tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities)
-        return Extraction(stated, tuple(starmap(Mention, mentions)), described, notes=self.about.notes)
+        triples, mentions, entities = (
+            tuple(_rows(self.directory / name, kind, known)) for name, kind in TABLES.items()
+        )
+        return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
-def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[tuple[Any, ...]]:
-    """The fields of each record of a table, in their order; `known` are the passages of the corpus, and "" is none."""
-    kinds = {field.name: KINDS[str(field.type)] for field in fields(kind)}
+def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[Any]:
+    """The records of a table; `known` are the passages of the corpus, and "" is none."""
+    needed, reader = [field.name for field in fields(kind)], TypeAdapter(kind)
     for number, read in read_jsonl(file):
         # Triples have not had a description from the beginning.
         record = {"description": "", **read} if kind is Triple else read
-        for name, (allowed, needed) in kinds.items():
-            if name not in record:
-                raise DataError(f"{file}, line {number}: no {name}. It needs: {', '.join(kinds)}. Build it again.")
-            value = record[name]
-            if type(value) not in allowed or (isinstance(value, list) and not {*map(type, value)} <= {str}):
-                wrong(file, number, name, value, needed)
+        if missing := [name for name in needed if name not in record]:
+            raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(needed)}. Build it again.")
+        try:
+            one = reader.validate_python({name: record[name] for name in needed})
+        except ValidationError as error:
+            fault = error.errors()[0]
+            wrong(file, number, ".".join(map(str, fault["loc"])) or "record", fault["input"], fault["msg"])
         if (passage := record.get("passage_id")) and passage not in known:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
-        yield tuple(record[name] for name in kinds)
+        yield one
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:
     """Write the three tables of an extraction into a folder."""
     (directory / "extraction").mkdir(parents=True, exist_ok=True)
     tables: tuple[Sequence[Any], ...] = (extraction.triples, extraction.mentions, extraction.entities)
-    for (name, kind), rows in zip(TABLES.items(), tables, strict=True):
-        names = [field.name for field in fields(kind)]
-        write_jsonl(({name: getattr(row, name) for name in names} for row in rows), directory / name)
+    for name, rows in zip(TABLES, tables, strict=True):
+        write_jsonl(map(asdict, rows), directory / name)
 
 
 def write_jsonl(records: Iterable[Mapping[str, object]], file: Path) -> None:

@@ -1,8 +1,7 @@
 """A corpus and a prompt style -> what extraction would take: calls, tokens, cost, and what the store already has.
 
 Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language model's; the length of
-an answer is that of the text times what the answers in the store came to, or the style's own `growth`, where there are
-fewer than `ENOUGH`.
+an answer is that of the text times the style's own `growth`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
 
 if TYPE_CHECKING:
     import pandas as pd
-ENOUGH = 20
-"""Stored answers of a step from which its tokens are measured rather than assumed."""
 PER_MESSAGE = 4
 """Tokens that a chat template puts around a message, about."""
 
@@ -33,7 +30,6 @@ class StepPlan:
     stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
         fail unless they are sent again. to_ask : those the run would send.
     prompt_tokens, completion_tokens : of the calls to ask, estimated.
-    measured : whether the estimates rest on stored answers.
     """
 
     step: str
@@ -43,7 +39,6 @@ class StepPlan:
     to_ask: int
     prompt_tokens: int
     completion_tokens: int
-    measured: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,25 +111,15 @@ def look(
     prompts |= {excerpt: step.messages(excerpt) for excerpt in before.coming}
     texts = dict(zip(prompts, counter.count([excerpt.text for excerpt in prompts]), strict=True))
     sent = {excerpt: n + before.coming.get(excerpt, 0) for excerpt, n in _sent(step, prompts, model, counter).items()}
-    counted = [
-        (excerpt, answer.prompt_tokens, answer.completion_tokens)
-        for excerpt, answer in answers.items()
-        if answer.prompt_tokens is not None and answer.completion_tokens is not None
-    ]
-    growth, scale = step.growth, 1.0
-    if measured := len(counted) >= ENOUGH:
-        growth = sum(tokens for _, _, tokens in counted) / max(1, sum(texts[excerpt] for excerpt, _, _ in counted))
-        scale = sum(tokens for _, tokens, _ in counted) / sum(sent[excerpt] for excerpt, _, _ in counted)
-    coming = {excerpt: growth * texts[excerpt] for excerpt in waiting}
+    coming = {excerpt: step.growth * texts[excerpt] for excerpt in waiting}
     plan = StepPlan(
         step=step.name,
         calls=len(prompts) + before.blocked,
         stored=len(answers),
         unusable=len(failed) + before.blocked,
         to_ask=len(waiting),
-        prompt_tokens=round(scale * sum(sent[excerpt] for excerpt in waiting)),
+        prompt_tokens=round(sum(sent[excerpt] for excerpt in waiting)),
         completion_tokens=round(sum(coming.values())),
-        measured=measured,
     )
     return plan, answers, Progress({}, coming, before.blocked + len(failed))
 

@@ -176,11 +176,9 @@ class KnowledgeGraph:
         """(n_relations,) which relations are wanted, in any spelling; ValueError for one that the graph lacks."""
         keys = [entity_key(relation) for relation in self.relations]
         names = {entity_key(name): name for name in ([wanted] if isinstance(wanted, str) else wanted)}
-        for name in (name for key, name in names.items() if key not in keys):
-            known = sorted(set(keys) - {""})
-            more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-            shown = ", ".join(map(repr, known[:10])) or "none at all"
-            raise ValueError(f"The graph has no relation {name!r}. Known: {shown}{more}.")
+        if unknown := [name for key, name in names.items() if key not in keys]:
+            known = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
+            raise ValueError(f"The graph has no relation {unknown[0]!r}. Known, of {len(keys)}: {known}.")
         return np.array([key in names for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:

@@ -142,14 +142,17 @@ def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
     coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids, "description": descriptions}
     columns: list[Any] = [_codes(triples, column, values, facts) for column, values in coded.items()]
     weights = [np.array(triples[column].to_numpy()) for column in RANGES]
-    for (column, most), values in zip(RANGES.items(), weights, strict=True):
-        if not ((values > 0) & (values <= most)).all():
-            raise DataError(f"{facts}: a {column} is not above 0 and at most {most:g}. {AGAIN}")
     counts = mentions["count"].to_numpy()
-    if (counts < 1).any():
-        raise DataError(f"{named}: a count is below 1. {AGAIN}")
-    if len(set(names)) < len(names):
-        raise DataError(f"{about}: two entities have one name. {AGAIN}")
+    faults = {
+        f"{facts}: a strength or confidence is out of range": not all(
+            ((values > 0) & (values <= most)).all() for most, values in zip(RANGES.values(), weights, strict=True)
+        ),
+        f"{named}: a count is below 1": (counts < 1).any(),
+        f"{about}: two entities have one name": len(set(names)) < len(names),
+    }
+    for fault, found in faults.items():
+        if found:
+            raise DataError(f"{fault}. {AGAIN}")
     with reading(about, AGAIN):
         notes = json.loads(entities.schema.metadata[_NOTES])
         if not all(isinstance(count, int) for count in notes.values()):

@@ -231,12 +231,8 @@ def resolve(graph: KnowledgeGraph, methods: Sequence[str] = tuple(METHODS), *, f
     ------
     ValueError : an unknown or repeated method, or a threshold out of range.
     """
-    if isinstance(methods, str):
-        raise ValueError(f"methods is a sequence of names, not the name {methods!r}: write ({methods!r},).")
-    if unknown := [method for method in methods if method not in METHODS]:
-        raise ValueError(f"Unknown method {unknown[0]!r}. Known: {', '.join(METHODS)}.")
-    if len(set(methods)) < len(methods):
-        raise ValueError(f"A method is given twice in {tuple(methods)}.")
+    if isinstance(methods, str) or not set(methods) <= METHODS.keys() or len(set(methods)) < len(methods):
+        raise ValueError(f"methods are {methods!r}; needed: a sequence of {', '.join(METHODS)}, each at most once.")
     clusters = Clusters(graph, fuzzy)
     merges = [merge for method in methods for merge in _round(method, clusters)]
     return Resolution(graph, tuple(merges), dict(clusters.notes))

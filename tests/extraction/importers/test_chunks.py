@@ -44,32 +44,24 @@ def test_a_chunk_that_is_a_passage(id_: str, text: str, rows: list[int]) -> None
     assert notes["chunks that are passages"] == 1
 
 
-def test_a_chunk_holds_the_passages_whose_whole_text_stands_in_it() -> None:
-    found, notes = matched({"c": f"Ed Wood\n\n{ONE}\n\nTim Burton\n\n{TWO}"})
-    assert found.rows["c"] == [0, 1]
-    assert notes == {"chunks that hold passages": 1, "passages in no chunk": 1}
-
-
-def test_a_chunk_cut_in_the_middle_of_words_is_part_of_its_passage() -> None:
-    found, notes = matched({"c": "lm by Tim Burton about a direc"})
-    assert found.rows["c"] == [0]
-    assert notes == {"chunks that are part of passages": 1, "passages in no chunk": 2}
-
-
-def test_a_passage_cut_by_the_chunks_border_is_not_in_it() -> None:
-    found, _ = matched({"c": f"{ONE} {TWO[:-5]}"})
-    assert found.rows["c"] == [0]
-
-
-def test_a_short_passage_inside_a_chunk_is_no_match() -> None:
-    found, _ = matched({"c": f"{ONE} Too short."})
-    assert found.rows["c"] == [0]
-
-
-def test_chunks_outside_the_corpus_are_counted() -> None:
-    found, notes = matched({"c": ONE, "x": "Another text altogether, and of enough words."})
-    assert found.rows["x"] == []
-    assert notes["chunks outside the corpus"] == 1
+@pytest.mark.parametrize(
+    ("text", "rows", "notes"),
+    [
+        pytest.param(
+            f"Ed Wood\n\n{ONE}\n\nTim Burton\n\n{TWO}", [0, 1], {"chunks that hold passages": 1}, id="holds two"
+        ),
+        pytest.param("lm by Tim Burton about a direc", [0], {"chunks that are part of passages": 1}, id="a part"),
+        pytest.param(f"{ONE} {TWO[:-5]}", [0], {"chunks that hold passages": 1}, id="one of them is cut"),
+        pytest.param(f"{ONE} Too short.", [0], {"chunks that hold passages": 1}, id="short passages are none"),
+        pytest.param("Another text, and of enough words.", [], {"chunks outside the corpus": 1}, id="none"),
+    ],
+)
+def test_a_chunk_holds_passages_or_is_part_of_one(text: str, rows: list[int], notes: dict[str, int]) -> None:
+    found, counted = matched({"c": text, "p2": ""})
+    assert found.rows["c"] == rows
+    assert counted == notes | {"chunks that are passages": 1} | (
+        {"passages in no chunk": n} if (n := 2 - len(rows)) else {}
+    )
 
 
 def test_chunks_outside_the_corpus_are_an_error_where_that_is_asked_for() -> None:

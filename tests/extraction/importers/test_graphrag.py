@@ -228,7 +228,7 @@ def test_a_malformed_lightrag_file_is_an_error_that_says_where(
 @pytest.mark.parametrize(
     ("table", "row", "message"),
     [
-        ("entities", {"id": "e", "text_unit_ids": ["a"]}, "entities.parquet: no column 'title'. It has id, text_unit_"),
+        ("entities", {"id": "e", "text_unit_ids": ["a"]}, "entities.parquet: no column 'title'"),
         ("entities", {"title": " ", "text_unit_ids": []}, "record 1: title is ' '"),
         ("entities", {"title": 7, "text_unit_ids": []}, "record 1: title is 7"),
         ("entities", {"title": "A", "text_unit_ids": "a"}, "record 1: text_unit_ids is 'a'"),
@@ -249,12 +249,6 @@ def test_a_malformed_table_is_an_error_that_says_where(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         MicrosoftGraphRAG(graphrag(tmp_path, **{table: [row]})).extract(CORPUS)
-
-
-def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
-    (graphrag(tmp_path) / "relationships.parquet").write_text("source,target")
-    with pytest.raises(ValueError, match=r"relationships.parquet: no Parquet file"):
-        MicrosoftGraphRAG(tmp_path).extract(CORPUS)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +297,7 @@ COUNTS = {
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", COUNTS)
 def test_an_export_loads_whole_with_names_and_descriptions_apart(shared_exports: Path, name: str) -> None:
+    assert {folder.name for folder in shared_exports.iterdir() if folder.is_dir()} == set(COUNTS)
     folder = shared_exports / name
     corpus = corpus_of(folder)
     importer = MicrosoftGraphRAG(folder) if name.startswith("msgraphrag") else LightRAG(folder)
@@ -316,8 +311,3 @@ def test_an_export_loads_whole_with_names_and_descriptions_apart(shared_exports:
     # A passage that states one fact twice would lose a description in the graph; none here does.
     facts = {(t.head, t.relation, t.tail, t.passage_id) for t in found.triples}
     assert len({(t.head, t.relation, t.tail, t.passage_id, t.description) for t in found.triples}) == len(facts)
-
-
-@pytest.mark.realdata
-def test_every_export_beside_the_checkout_is_counted(shared_exports: Path) -> None:
-    assert {folder.name for folder in shared_exports.iterdir() if folder.is_dir()} == set(COUNTS)

@@ -124,16 +124,11 @@ def test_a_missing_column_names_those_that_would_do(tmp_path: Path) -> None:
         TriplesFile(file).extract(CORPUS)
 
 
-def test_an_empty_table_says_that_it_needs_a_header(tmp_path: Path) -> None:
-    (tmp_path / "triples.csv").write_text("")
-    with pytest.raises(ValueError, match=r"is empty\. Its first line must name the columns"):
-        TriplesFile(tmp_path / "triples.csv").extract(CORPUS)
-
-
-def test_an_unknown_format_names_the_known_ones(tmp_path: Path) -> None:
-    (tmp_path / "triples.xlsx").write_text("")
-    with pytest.raises(ValueError, match=r"unknown format '.xlsx'. Known: .tsv, .csv, .parquet, .jsonl"):
-        TriplesFile(tmp_path / "triples.xlsx")
+@pytest.mark.parametrize(("name", "message"), [("triples.csv", "is empty"), ("triples.xlsx", r"'\.xlsx'.*\.parquet")])
+def test_a_file_without_a_header_or_of_another_format_is_named(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / name).write_text("")
+    with pytest.raises(ValueError, match=message):
+        TriplesFile(tmp_path / name).extract(CORPUS)
 
 
 def test_entities_beside_the_file_give_types_descriptions_and_aliases(tmp_path: Path) -> None:
@@ -156,10 +151,11 @@ def test_ends_named_by_id_take_the_name_of_their_entity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entity", "message"),
     [
-        ({"type": "x"}, "entities.jsonl, record 1: name or canonical_name is None"),
-        ({"name": "a", "type": 3}, "record 1: type is 3; needed: a string"),
-        ({"name": "a", "aliases": "b"}, "record 1: aliases is 'b'; needed: a list"),
-        ({"name": "a", "aliases": [3]}, "record 1: aliases is 3; needed: strings, or objects with a surface"),
+        ({"name": " "}, "record 1: name or canonical_name is ' '"),
+        ({"type": "x"}, "entities.jsonl, record 1: name"),
+        ({"name": "a", "type": 3}, "record 1: type is 3"),
+        ({"name": "a", "aliases": "b"}, "record 1: aliases is 'b'"),
+        ({"name": "a", "aliases": [3]}, "record 1: aliases is 3"),
     ],
 )
 def test_a_malformed_entity_is_named(tmp_path: Path, entity: dict[str, object], message: str) -> None:
@@ -176,11 +172,6 @@ def test_the_fingerprint_follows_file_frame_entities_and_options(tmp_path: Path)
     others = [TriplesFile(alone.path), TriplesFile(alone.path, partial=False), *frames]
     assert len({before, *(source.fingerprint for source in others)}) == 5
     assert all(isinstance(source, Extractor) for source in others)
-
-
-def test_neither_file_nor_frame_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"needs a path. Of a DataFrame, make one with TriplesFile.from_frame"):
-        TriplesFile()
 
 
 @pytest.mark.realdata
