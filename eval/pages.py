@@ -14,19 +14,23 @@ import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import rc_context
 
+import kg2rag.retrievers
 from kg2rag import Ledger, SweepResult, plots
 from kg2rag.evaluation.statistics import holm, p_values
 from kg2rag.experiments.reproduction import Reproduction
 from kg2rag.report import stars
 from kg2rag.report.markup import pipe_table
+from kg2rag.retrievers.contract import Tuned
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, KEPT = ROOT / "eval" / "results", ROOT / "eval" / "kept.toml"
@@ -105,11 +109,15 @@ class Study:
 
     @property
     def marked(self) -> set[str]:
-        """The systems of which a number was chosen with questions of the set in view."""
-        tuning = self.config.get("tuning", {}).items()
-        return {
-            name for name, rows in tuning for row in rows if any(self.folder.name.endswith(one) for one in row["sets"])
-        }
+        """The systems of which a number was chosen with questions of the set in view, by the register, then and now."""
+        seen = [(name, row["sets"]) for name, rows in self.config.get("tuning", {}).items() for row in rows]
+        seen += [
+            (name, row.sets)
+            for name in self.config.get("systems", ())
+            for row in register()
+            if row.system == plain(name)
+        ]
+        return {name for name, sets in seen if any(self.folder.name.endswith(one) for one in sets)}
 
     @property
     def size(self) -> str:
@@ -127,7 +135,7 @@ class Study:
 
     def name(self, system: str) -> str:
         """A system's name as code, with its mark."""
-        return f"`{system}` {MARK}" if system.partition(".")[0] in self.marked else f"`{system}`"
+        return f"`{system}` {MARK}" if plain(system) in set(map(plain, self.marked)) else f"`{system}`"
 
     def text(self) -> Iterator[str]:
         """The page."""
@@ -196,7 +204,7 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     """File -> text, of docs/results."""
     made = {f"{name}.md": "\n".join(study.text()) for name, study in studies.items()}
     made |= {f"{folder.parent.name}.md": swept(folder.parent) for folder in sorted(RESULTS.glob("*/sweep.json"))}
-    made |= {"ledger.md": ledger(), "choices.md": choices(studies), "scale.md": scale(), "corpora.md": corpora(studies)}
+    made |= {"ledger.md": ledger(), "choices.md": choices(), "scale.md": scale(), "corpora.md": corpora(studies)}
     made |= {"peers.md": peers()}
     return {"index.md": index(studies, list(made)), **made}
 
@@ -270,20 +278,31 @@ def ledger() -> str:
     )
 
 
-def choices(studies: Mapping[str, Study]) -> str:
-    """One row a number that was chosen by looking at questions, as the kept comparisons say it."""
-    rows: dict[tuple[str, ...], None] = {}
-    for study in studies.values():
-        for numbers in study.config.get("tuning", {}).values():
-            for one in numbers:
-                training, seen = (", ".join(one[key]) or "–" for key in ("training", "sets"))
-                rows[(f"`{one['system']}`", one["what"], one["kind"], training, seen)] = None
-    head = ["system", "what", "how", "training questions", "reported sets in view"]
+@cache
+def register() -> list[Tuned]:
+    """What every strategy declares of the numbers that were chosen by looking at questions."""
+    files = (file.name for file in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."))
+    return [row for name in files if ".adapters" not in name for row in getattr(import_module(name), "TUNING", ())]
+
+
+def plain(system: str) -> str:
+    """A system's name without the graph that it ran over."""
+    return system.partition(".")[0]
+
+
+def choices() -> str:
+    """One row a number that was chosen by looking at questions, as each strategy declares it."""
+    rows = []
+    for one in register():
+        training, seen = (", ".join(sets) or "–" for sets in (one.training, one.sets))
+        compared = "not counted" if one.variants is None else f"{one.variants:,}"
+        rows.append((f"`{one.system}`", one.what, one.kind, compared, training, seen))
+    head = ["system", "what", "how", "variants compared", "training questions", "reported sets in view"]
     about = (
         "*fitted*: by a program, on gold; *chosen*: by hand, with gold or scores of these questions known; *known*: "
         "chosen or fitted on other questions, while scores on these were known from a version before."
     )
-    return "\n".join([f"# {OTHERS['choices.md']}\n", about, "", *pipe_table(head, sorted(rows), ())])
+    return "\n".join([f"# {OTHERS['choices.md']}\n", about, "", *pipe_table(head, sorted(rows), head[3:4])])
 
 
 def corpora(studies: Mapping[str, Study]) -> str:

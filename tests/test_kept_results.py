@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag.evaluation import evaluate
+from kg2rag.evaluation import evaluate, storage
 from kg2rag.evaluation.per_query import ABOUT
 from kg2rag.evaluation.score_table import score_table
 from kg2rag.retrievers.adapters import Recorded
@@ -62,6 +62,24 @@ def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(n
     assert not set(needed) - set(config)
     text = json.dumps(config)
     assert not re.search(r"/(work|tmp|home|root|Users)/", text), "a path of one machine"
+
+
+@pytest.mark.parametrize("name", [name for name in KEPT if not (RESULTS / name / storage.FORMER).is_file()])
+def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(name: str) -> None:
+    commit, per_query = config_of(name)["commit"], per_query_of(name)
+    assert isinstance(commit, dict)
+    assert (len(commit["id"]), commit["changed"]) == (40, False)
+    rankings = kg2rag.Comparison.load(RESULTS / name).rankings
+    for system, run in rankings.items():
+        assert [one.query_id for one in run] == per_query[per_query["system"] == system]["query_id"].tolist()
+        assert any(len(one) for one in run)
+
+
+def test_nothing_is_kept_but_comparisons_with_their_runs_a_sweep_and_what_one_command_writes() -> None:
+    others = {"ledger.csv", "domains/leave_one_out.parquet", "scale/measurements.jsonl"}
+    others |= {f"sweep-kg2rag-train/{name}" for name in ("results.parquet", "sweep.json")}
+    files = {file.relative_to(RESULTS).as_posix() for file in RESULTS.rglob("*") if file.is_file()}
+    assert {file for file in files if file.partition("/")[0] not in KEPT} == others
 
 
 @pytest.mark.parametrize("name", KEPT)

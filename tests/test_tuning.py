@@ -1,22 +1,39 @@
-"""What was chosen by looking at questions names systems and sets that exist."""
+"""What was chosen by looking at questions names systems and sets that exist, and how many variants were compared."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import walk_packages
+import pages
+import pytest
 
-import kg2rag.retrievers
 from kg2rag.retrievers.systems import SYSTEMS
 
 REPORTED = {"musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500", "cosqa-500"}
 
 
-def test_what_was_chosen_names_a_system_and_questions() -> None:
-    files = (file.name for file in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."))
-    rows = [row for file in files if ".adapters" not in file for row in getattr(import_module(file), "TUNING", ())]
-    assert rows
-    for row in rows:
+def test_what_was_chosen_names_a_system_its_questions_and_the_variants() -> None:
+    assert pages.register()
+    for row in pages.register():
         assert row.system in SYSTEMS
         assert row.kind in ("fitted", "chosen", "known")
+        assert row.variants is None or row.variants > 0
         assert set(row.sets) <= REPORTED
         assert row.sets or row.training, row
+
+
+@pytest.mark.parametrize(("system", "number"), [("graph_augmented", "depth"), ("confidence_gated", "passage_score")])
+def test_numbers_that_were_chosen_while_scores_on_reported_sets_were_known_carry_their_mark(
+    system: str, number: str
+) -> None:
+    (row,) = (row for row in pages.register() if row.system == system and row.what.startswith(number))
+    assert (row.kind, row.variants) == ("known", 10)
+    studies = [study for study in pages.read().values() if study.folder.name.endswith(tuple(row.sets))]
+    compared = [study for study in studies if system in study.config["systems"]]
+    assert compared
+    assert all(system in study.marked for study in compared)
+
+
+def test_the_page_has_every_row_of_the_register() -> None:
+    text = pages.choices()
+    for row in pages.register():
+        compared = "not counted" if row.variants is None else str(row.variants)
+        assert any(all(part in line for part in (row.system, row.what, compared)) for line in text.splitlines())

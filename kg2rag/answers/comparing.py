@@ -14,7 +14,7 @@ from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
 from kg2rag.answers.scores import AnswerReport, Rules, check_answers, check_rules, score_answers
 from kg2rag.compute import write
-from kg2rag.evaluation.inputs import check_systems
+from kg2rag.evaluation.inputs import given_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of
@@ -115,10 +115,10 @@ def compare_answers(
     """
     check_rules(rules)
     require("k", k, int, at_least(1))
-    check_systems(systems)
+    given = given_systems(systems, None, data)
     check_answers(data)
     contexts, answers, reports = {}, {}, {}
-    for name, system in systems.items():
+    for name, (system, *_) in given.items():
         rankings = system.retrieve_batch(data.queries, k)
         contexts[name] = assemble(kb, data.queries, rankings, tokens=tokens, graph_tokens=graph_tokens)
         answers[name] = reader.read(data.queries, [context.text for context in contexts[name]])

@@ -16,7 +16,7 @@ from kg2rag.cli.compare import compare, compare_graphs
 from kg2rag.cli.data import datasets_app, questions, store_app
 from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
-from kg2rag.cli.sweep import reproduce, sweep, verify
+from kg2rag.cli.sweep import reproduce, sweep
 from kg2rag.cli.systems import answer, ask, context, diagnose, explain, list_systems
 
 app = typer.Typer(
@@ -45,7 +45,6 @@ for command in (answer, ask, build, compare, compare_graphs, context, diagnose, 
     app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(verify)
 app.add_typer(datasets_app, name="datasets")
 app.add_typer(store_app, name="store")
 

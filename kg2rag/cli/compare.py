@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 MACRO = "Further sets, for a macro-average; --path then holds a folder by the name of each."
 METRICS = "Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."
-MARGIN = "A loss that would not matter: which systems lose less, in the first metric?"
 
 
 def _metrics(_: str) -> Iterable[str]:
-    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+    from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
     return DEFAULT_METRICS
 
@@ -40,7 +39,6 @@ class Asked:
     baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
     runs: list[Path] | None = opt(None, "A TREC run file of another system; may be repeated.")
     pairs: str | None = opt(None, "A metric in which every pair of systems is tested.")
-    margin: float | None = opt(None, MARGIN)
     family: Literal["metric", "all"] = opt("metric", "Tests corrected together.")
     clustered: bool = opt(False, "Draw questions that share gold together.", "--clustered")
     out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
@@ -49,7 +47,7 @@ class Asked:
 
     def names(self) -> list[str]:
         """The metrics; ValueError where --pairs is none of them."""
-        from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+        from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
         names = list(DEFAULT_METRICS) if self.metrics is None else split_names(self.metrics)
         if self.pairs is not None and self.pairs not in names:
@@ -81,8 +79,8 @@ def compare(
     asked.names()  # refused before any work
     sets = data.several(further or [])
     folder = asked.out or Path("reports") / "+".join(sets)
-    if further and (asked.runs or asked.pairs is not None or asked.margin is not None):
-        raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
+    if further and (asked.runs or asked.pairs is not None):
+        raise ValueError("--runs and --pairs are of one set. Leave them out, or name one set.")
     if further:
         _on_several(sets, on, by, asked, folder)
     else:
@@ -97,7 +95,7 @@ def _on_one(data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Aske
     from kg2rag.compute import counter_of
     from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.extraction.sources import takes_file
-    from kg2rag.report import margin_table, pairs_table
+    from kg2rag.report import pairs_table
     from kg2rag.retrievers.adapters import Recorded
     from kg2rag.retrievers.adapters.trec import name_of
 
@@ -118,9 +116,6 @@ def _on_one(data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Aske
     show(result)
     if asked.pairs is not None:
         show(pairs_table(result.sheet, result.pairs(asked.pairs), asked.pairs))
-    if asked.margin is not None:
-        judged = result.non_inferiority(asked.margin)
-        show(margin_table(result.sheet, judged, result.metrics[0], asked.margin))
     graphs = [(name.partition(":")[0], file) for name, file in questions.graph_files.items()]
     offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:

@@ -165,7 +165,7 @@ def report_graph(
     figure: Path | None = opt(None, "Write the figure here: .svg, .png or .pdf."),
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
-    from kg2rag.evaluation.graph_report import graph_report
+    from kg2rag.evaluation.ceilings import graph_report
     from kg2rag.knowledge import KnowledgeBase
 
     questions = data.load()
@@ -178,7 +178,7 @@ def report_graph(
         kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=data.seed))
     report = graph_report(kb, questions, hops=hops, seed=data.seed)
     about = report.graph
-    for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.chains):
+    for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links):
         rows = (
             [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
             for row in frame.itertuples(index=False)

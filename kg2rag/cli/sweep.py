@@ -84,17 +84,3 @@ def reproduce(
     if out is not None:
         text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
         out.write_text(text, encoding="utf-8")
-
-
-def verify(context: typer.Context) -> None:
-    """Make a comparison twice, with other hash seeds and thread counts and all built anew, and compare the bytes.
-
-    What follows is handed to `compare`: kg2rag verify bundled --systems bm25,dense
-    """
-    from kg2rag.experiments.verification import verify as run
-
-    result = run(context.args)
-    for name, (first, second) in result.checksums.items():
-        typer.echo(f"{'equal    ' if first == second else 'DIFFERENT'}  {name}")
-    typer.echo(f"{len(result.checksums) - len(result.differing)} of {len(result.checksums)} files equal.")
-    raise typer.Exit(bool(result.differing))

@@ -108,7 +108,7 @@ def diagnose(
     With --ladder also what a perfect step would gain: gold seeds, gold entities, a gold reranking.
     """
     from kg2rag.answers.context import ContextFormatter
-    from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
+    from kg2rag.evaluation.ceilings import OracleLadder, oracle_ladder
     from kg2rag.evaluation.waterfall import Waterfall, waterfall
 
     questions = data.load()

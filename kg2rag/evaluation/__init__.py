@@ -1,7 +1,7 @@
 """Rankings and gold -> scores, significance, and a table one can publish.
 
 `compare` runs systems side by side; `evaluate` scores rankings that exist; `Comparison` is the result, `Comparisons`
-that on several sets; `replicates` is one system under several seeds.
+that on several sets.
 """
 
 from lazy_loader import attach_stub

@@ -3,6 +3,5 @@
 from .comparing import compare as compare
 from .comparison import Comparison as Comparison
 from .comparisons import Comparisons as Comparisons
-from .inputs import replicates as replicates
 from .metrics import evaluate as evaluate
 from .overlap import agreement as agreement

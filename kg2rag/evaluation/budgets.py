@@ -7,7 +7,6 @@ for the same k. Recall at equal tokens complements it: tokens are what a reader 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,16 +55,14 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     """System -> in words, where it returns most in excess of the others; only systems that are `larger`."""
-    frame = against_others(sizes)
-    worst: dict[str, tuple[float, str]] = {}
-    records: Any = frame[frame["larger"]].itertuples(index=False)
-    for record in records:
-        for ratio, what in ((record.tokens_ratio, "tokens"), (record.hits_ratio, "hits")):
-            # Rounded, so that a table that was saved with six decimals gives the same words.
-            if ratio > LARGER and round(ratio, 4) > worst.get(record.system, (0.0, ""))[0]:
-                words = f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
-                worst[record.system] = round(ratio, 4), words
-    return {name: words for name, (_, words) in worst.items()}
+    frame = against_others(sizes).melt(["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False)
+    # Rounded, so that a table that was saved with six decimals gives the same words.
+    larger = frame[frame["value"] > LARGER].round({"value": 4}).sort_index(kind="stable")
+    worst = larger.sort_values("value", ascending=False, kind="stable").drop_duplicates("system").sort_index()
+    return {
+        system: f"{ratio:.2f} times the {what.partition('_')[0]} of the others (median) within the first {k}"
+        for system, k, what, ratio in worst.itertuples(index=False)
+    }
 
 
 def depths_to(k: int) -> list[int]:
@@ -85,18 +82,15 @@ def token_curve(
     """
     for rankings in runs.values():
         tokens.count(rankings)
-    full = {name: [tokens.of(r).sum() for r in rankings if len(r) >= k] for name, rankings in runs.items()}
-    reach = {name: min(spent, default=np.inf) for name, spent in full.items()}
+    spent = {name: [tokens.of(one) for one in rankings] for name, rankings in runs.items()}
+    reach = {name: min((one.sum() for one in each if len(one) >= k), default=np.inf) for name, each in spent.items()}
     # From the shortest hit to the longest ranking, or as far as any system reaches; at least one.
-    returned = [tokens.of(r) for rankings in runs.values() for r in rankings if len(r)]
+    returned = [one for each in spent.values() for one in each if len(one)]
     shortest = min((int(one.min()) for one in returned), default=1)
     longest = int(min(max(reach.values()), max((int(one.sum()) for one in returned), default=1)))
-    budgets = [*(budget for budget in BUDGETS if shortest <= budget < longest), longest]
+    budgets = np.array([*(budget for budget in BUDGETS if shortest <= budget < longest), longest])
     columns = {
-        name: [
-            value if budget <= reach[name] else np.nan
-            for budget, value in zip(budgets, _recall(rankings, data, tokens, budgets, unit), strict=True)
-        ]
+        name: np.where(budgets <= reach[name], _recall(rankings, data, tokens, budgets.tolist(), unit), np.nan)
         for name, rankings in runs.items()
     }
     return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))

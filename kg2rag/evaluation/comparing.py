@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,16 +20,15 @@ from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import depths_to, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.identity import parameters, remark, tuning
-from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
-from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, parse_metrics
-from kg2rag.evaluation.metrics import PassageTokens, checked_scores
+from kg2rag.evaluation.identity import identity, remark, tuning
+from kg2rag.evaluation.inputs import Graphs, Sets, Systems, SystemsOfSets, given_systems, named_sets, systems_of
+from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metric, Metrics, PassageTokens, checked_scores, parse_metrics
 from kg2rag.evaluation.overlap import POOLED, agreement
 from kg2rag.evaluation.per_query import graph_use, per_query_table, reads_graph
 from kg2rag.evaluation.runs import Run, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
 from kg2rag.evaluation.storage import require_place
-from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
+from kg2rag.types import GoldUnit, QADataset, at_least, one_of, require, require_dataset, require_k
 
 
 @dataclass(frozen=True)
@@ -64,32 +62,9 @@ class Settings:
 
 
 @overload
-def compare(
-    systems: Mapping[str, Any] | Sequence[Any],
-    data: QADataset | None = None,
-    *,
-    graphs: Graphs | None = None,
-    metrics: Metrics = DEFAULT_METRICS,
-    k: int = 100,
-    baseline: str | None = None,
-    folder: Path | str | None = None,
-    **settings: Any,
-) -> Comparison: ...
-
-
+def compare(systems: Systems, data: QADataset | None = None, **options: Any) -> Comparison: ...
 @overload
-def compare(
-    systems: SystemsOfSets,
-    data: Sets,
-    *,
-    metrics: Metrics = DEFAULT_METRICS,
-    k: int = 100,
-    baseline: str | None = None,
-    folder: Path | str | None = None,
-    **settings: Any,
-) -> Comparisons: ...
-
-
+def compare(systems: SystemsOfSets, data: Sets, **options: Any) -> Comparisons: ...
 def compare(
     systems: Any,
     data: QADataset | Sets | None = None,
@@ -114,8 +89,8 @@ def compare(
         where no other system has a knowledge base; the order is that of every table. Names become file names:
         letters, digits and `._+-`.
         Rankings made elsewhere, and a function (text, k) -> passage ids, are systems too; see `adapters.as_system`.
-        A list of systems that differ only in their seed (see `replicates`) is one row: each question's score is its
-        mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
+        A list of systems that differ only in their seed is one row: each question's score is its mean over the seeds,
+        and the table shows the standard deviation between seeds beside the mean.
         On several sets: a function of a data set that makes its systems, for a system searches one corpus, or
         set -> its systems; the same names on each.
     data : one data set, or several, in a list or by name.
@@ -134,11 +109,23 @@ def compare(
     ValueError : anything wrong with the arguments, before any work; or a ranking that cannot be judged, after it.
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
+    place = None if folder is None else Path(folder)
     if isinstance(data, Mapping | list | tuple):
         if graphs is not None:
             raise ValueError("graphs are of one corpus. On several sets pass a function that makes a set's systems.")
+        sets = named_sets(data)
+        if place is not None:
+            require_place(place, several=True)
         options = {"metrics": metrics, "k": k, "baseline": baseline, **settings}
-        return _on_sets(systems, named_sets(data), None if folder is None else Path(folder), options)
+        together = Comparisons(
+            {
+                name: compare(systems_of(systems, name, one, list(sets)), one, folder=place and place / name, **options)
+                for name, one in sets.items()
+            }
+        )
+        if place is not None:
+            together.save_summary(place)
+        return together
     by = Settings(**settings)
     data = require_dataset(data)
     require_k(k)
@@ -147,10 +134,10 @@ def compare(
     if baseline not in given:
         raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(given)}.")
     parsed = parse_metrics(metrics, k)
-    if folder is not None:
-        require_place(Path(folder))
-    asked = partial(run, data=data, k=k, batch_size=by.batch_size, fresh=by.fresh, progress=by.progress)
-    runs = {name: [asked(one, name=name) for one in alike] for name, alike in given.items()}
+    if place is not None:
+        require_place(place)
+    asked: dict[str, Any] = {name: getattr(by, name) for name in ("batch_size", "fresh", "progress")}
+    runs = {name: [run(one, data, k, name=name, **asked) for one in alike] for name, alike in given.items()}
     tokens = PassageTokens(data.corpus, by.counter)
     own = [(metric.name, metric.function) for metric in parsed if metric.function]
     functions = {name: f"{one.__module__}.{getattr(one, '__qualname__', name)}" for name, one in own}
@@ -162,57 +149,39 @@ def compare(
         "baseline": baseline,
         "tokens": repr(tokens.counter),
     }
-    rankings = {name: [one.rankings for one in alike] for name, alike in runs.items()}
     result = Comparison(
-        rankings={name: alike[0] for name, alike in rankings.items()},
-        **_tables(rankings, data, parsed, k, tokens, baseline, by),
+        rankings={name: alike[0].rankings for name, alike in runs.items()},
+        **_tables(runs, data, parsed, tokens, config, by),
         inputs=Inputs(first := {name: alike[0] for name, alike in given.items()}, data),
         unjudged=agreement(first, data.unjudged, min(k, POOLED)) if data.unjudged else None,
         config={**config, "fingerprint": provenance.fingerprint(config)},
     )
-    if folder is not None:
-        result.save(folder)
-    return result
-
-
-def _on_sets(
-    systems: Any, sets: Mapping[str, QADataset], folder: Path | None, options: Mapping[str, Any]
-) -> Comparisons:
-    if folder is not None:
-        require_place(folder, several=True)
-    made = {}
-    for name, one in sets.items():
-        place = None if folder is None else folder / name
-        made[name] = compare(systems_of(systems, name, one, list(sets)), one, folder=place, **options)
-    result = Comparisons(made)
-    if folder is not None:
-        result.save_summary(folder)
+    if place is not None:
+        result.save(place)
     return result
 
 
 def _tables(
-    runs: Mapping[str, Sequence[Sequence[Ranking]]],
+    runs: Mapping[str, Sequence[Run]],
     data: QADataset,
     metrics: Sequence[Metric],
-    k: int,
     tokens: PassageTokens,
-    baseline: str,
+    config: Mapping[str, Any],
     by: Settings,
 ) -> dict[str, Any]:
     """Every table of a comparison, by its name there; `runs`: system -> a run for each of its seeds."""
-    unit, names = by.unit or data.unit, [metric.name for metric in metrics]
+    unit, names, k = by.unit or data.unit, [metric.name for metric in metrics], config["k"]
     depths = pd.Index(depths_to(k), name="k")
-    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names]
-    together = {name: [ranking for one in alike for ranking in one] for name, alike in runs.items()}
-    read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
-    scored = {}
-    with progress_bar(len(runs) + 2, "scores, intervals, tests", "step", shown=by.progress) as bar:
+    every = [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
+    together = {name: [ranking for one in alike for ranking in one.rankings] for name, alike in runs.items()}
+    scored: dict[str, list[pd.DataFrame]] = {}
+    with progress_bar(len(runs) + 1, "scores, intervals, tests", "step", shown=by.progress) as bar:
         for name, alike in runs.items():
-            every = [*metrics, *of_curve]
-            scored[name] = [checked_scores(one, data, every, unit=unit, tokens=tokens) for one in alike]
+            scored[name] = [checked_scores(one.rankings, data, every, unit=unit, tokens=tokens) for one in alike]
             bar.update()
         frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-        per_query = per_query_table(frames, data, names, {name: alike[0] for name, alike in runs.items()})
+        rankings = {name: alike[0].rankings for name, alike in runs.items()}
+        per_query = per_query_table(frames, data, names, rankings)
         rows = [  # of every single run of the systems with several seeds
             {"system": name, "run": number, **frame[names].mean().to_dict()}
             for name, alike in scored.items()
@@ -220,19 +189,17 @@ def _tables(
             for number, frame in enumerate(alike, start=1)
         ]
         per_seed = pd.DataFrame(rows) if rows else None
+        how = Significance(by.seed, by.family, by.clustered)
+        read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
+        curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
         tables = {
             "per_query": per_query,
             "per_seed": per_seed,
-            "curve": pd.DataFrame(
-                {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()},
-                index=depths,
-            ),
+            "curve": pd.DataFrame(curve, index=depths),
             "token_curve": token_curve(together, data, tokens, k, unit),
             "sizes": returned_sizes(together, tokens, read),
+            "scores": score_table(per_query, names, config["baseline"], how, per_seed),
         }
-        bar.update()
-        how = Significance(by.seed, by.family, by.clustered)
-        tables["scores"] = score_table(per_query, names, baseline, how, per_seed)
         bar.update()
     return tables
 
@@ -244,16 +211,14 @@ def _config(
     first, of_first = ({name: alike[0] for name, alike in some.items()} for some in (systems, runs))
     ms = {name: sum(one.ms_per_query for one in alike) / len(alike) for name, alike in runs.items()}
     build = {name: sum(one.build_seconds for one in alike) for name, alike in runs.items()}
-    remarks = {name: remark(one) for name, one in first.items()}
-    tuned = {name: tuning(one, data) for name, one in first.items()}
     spent = sum(build.values()) + sum(one * len(data) / 1000 for one in ms.values() if not math.isnan(one))
     return {
         "data": provenance.data(data, by.unit),
         "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": {name: parameters(system) for name, system in first.items()},
-        "tuning": {name: rows for name, rows in tuned.items() if rows},
+        "parameters": {name: identity(system, record=True) for name, system in first.items()},
+        "tuning": {name: rows for name, system in first.items() if (rows := tuning(system, data))},
         "seeds": {name: list(map(repr, alike)) for name, alike in systems.items() if len(alike) > 1},
-        "remarks": {name: text for name, text in remarks.items() if text},
+        "remarks": {name: text for name, system in first.items() if (text := remark(system))},
         "graph_use": graph_use({name: one.rankings for name, one in of_first.items()}),
         "graph_systems": [n for n, one in of_first.items() if one.about["read_graph"] or reads_graph(one.rankings)],
         "ms_per_query": {name: None if math.isnan(one) else round(one, 3) for name, one in ms.items()},

@@ -18,9 +18,9 @@ from kg2rag import report
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
+from kg2rag.evaluation.ceilings import OracleLadder, oracle_ladder
 from kg2rag.evaluation.identity import knowledge_bases
-from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
-from kg2rag.evaluation.metric_names import Metrics
+from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.overlap import Agreement
 from kg2rag.evaluation.per_query import (
     ABOUT,
@@ -28,9 +28,8 @@ from kg2rag.evaluation.per_query import (
     Group,
     grouped_means,
     largest_differences,
-    note_rates,
 )
-from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
+from kg2rag.evaluation.score_table import SUFFIX, against_placebo, pair_table
 from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, questions_needed, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
@@ -174,7 +173,6 @@ class Comparison(report.Tabular):
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
             tests=tests,
-            notes=self.notes(),
             verdict=self.verdict() if has_verdict(self) else None,
             further=further,
         )
@@ -235,23 +233,12 @@ class Comparison(report.Tabular):
             raise ValueError(unknown("kind of plot", kind, drawn))
         return drawn[kind]()
 
-    def notes(self) -> pd.DataFrame:
-        """How often each system made which note on a question, such as why it left the graph out; see `note_rates`."""
-        return note_rates(self.per_query)
-
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.
 
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
         return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self.clusters)
-
-    def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
-        """Whether each system is worse than the baseline by less than a margin; see `score_table.non_inferiority`.
-
-        The margin is in the metric's own unit, .02 for two points of recall, and is chosen before the scores are seen.
-        """
-        return non_inferiority(self._by_system(metric), self.baseline, margin, self.clusters)
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph brings beyond its shufflings, tested over questions and shufflings.

@@ -8,7 +8,7 @@ few [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", J
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -67,12 +67,6 @@ class Comparisons(report.Tabular):
             raise KeyError(unknown("set", name, self.sets))
         return self.sets[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.sets)
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
     @property
     def systems(self) -> list[str]:
         """The names of the systems, in the order given."""
@@ -118,17 +112,15 @@ class Comparisons(report.Tabular):
         metric = metric or self.metrics[0]
         if metric not in self.metrics:
             raise ValueError(unknown("metric", metric, self.metrics))
-        parts = {name: one.scores.assign(detectable=np.nan) for name, one in self.sets.items()}
-        parts[MACRO] = self.macro
-        own = {name: part[part["metric"] == metric].assign(metric=name)[list(COLUMNS)] for name, part in parts.items()}
-        larger: dict[str, list[str]] = {}
+        parts = {name: one.scores.assign(detectable=np.nan) for name, one in self.sets.items()} | {MACRO: self.macro}
+        own = [part[part["metric"] == metric].assign(metric=name)[list(COLUMNS)] for name, part in parts.items()]
+        scores = pd.concat(own, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
+        larger: dict[str, str] = {}
         for name, one in self.sets.items():
             for system, text in one.larger_sets.items():
-                larger.setdefault(system, []).append(f"{text} on {name}")
-        returned = {system: "; ".join(texts) for system, texts in larger.items()}
+                larger[system] = f"{larger[system]}; {text} on {name}" if system in larger else f"{text} on {name}"
         config = self._about(f"{metric} on {', '.join(self.sets)}")
-        scores = pd.concat(own.values(), ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
-        return report.Sheet(scores, self._ms, self.baseline, config, returned, metric=metric)
+        return report.Sheet(scores, self._ms, self.baseline, config, larger, metric=metric)
 
     @property
     def macro_sheet(self) -> report.Sheet:
@@ -188,16 +180,11 @@ class Comparisons(report.Tabular):
 
         Raises DataError: a file that is damaged or missing; FileNotFoundError: no comparisons on several sets.
         """
-        return cls({name: Comparison.load(Path(directory) / name) for name in saved_sets(directory)})
-
-
-def saved_sets(directory: Path | str) -> list[str]:
-    """The names of the sets whose comparisons are saved below a folder; errors as `Comparisons.load` raises them."""
-    file = Path(directory) / COMPARED_SETS
-    if not file.is_file():
-        raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
-    names = read_json(file)
-    names = names.get("sets") if isinstance(names, dict) else None
-    if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
-        raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
-    return [Path(name).name for name in names]
+        file = Path(directory) / COMPARED_SETS
+        if not file.is_file():
+            raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
+        names = read_json(file)
+        names = names.get("sets") if isinstance(names, dict) else None
+        if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
+            raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
+        return cls({name: Comparison.load(Path(directory) / Path(name).name) for name in names})

@@ -8,16 +8,19 @@ because retrievers return passages.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow.compute as pc
 
-from kg2rag.types import GoldUnit, IntArray, QADataset, Ranking
+from kg2rag.types import GoldUnit, IntArray, QADataset, Query, Ranking, called
 
 Sentence = tuple[str, int]
+EQUAL = 2e-6
+"""Share by which the score of a hit may lie above the one before: scores are rounded before they order."""
 
 
 class Gold(NamedTuple):
@@ -132,3 +135,71 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
         first[row] = so_far[corpus.doc_ids[row]]
         so_far[corpus.doc_ids[row]] += int(count[row])
     return first, count
+
+
+def check_rankings(
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    *,
+    queries: Sequence[Query] | None = None,
+    k: int | None = None,
+    name: str = "",
+) -> None:
+    """Refuse rankings that cannot be judged; of some `queries`, or of all questions.
+
+    Raises
+    ------
+    TypeError : something is no `Ranking`.
+    ValueError : a question has no ranking, or one in another place; a ranking is longer than `k`, has rows or ids that
+        the corpus lacks, a passage twice, rising scores, or a hit that is not among its query's candidates.
+    """
+    run = f"run {name!r}" if name else "this run"
+    for ranking in rankings:
+        if not isinstance(ranking, Ranking):
+            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.of.")
+    asked = data.queries if queries is None else queries
+    wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
+    present = set(given)
+    if lacking := [id_ for id_ in wanted if id_ not in present]:
+        raise ValueError(
+            f"{run} lacks {len(lacking)} of {len(wanted)} queries (first: {lacking[0]!r}). "
+            "Every query needs a ranking, if an empty one."
+        )
+    if given != wanted:
+        raise ValueError(f"{run} has {len(given)} rankings for {len(wanted)} queries, or not in their order.")
+    for ranking, query in zip(rankings, asked, strict=True):
+        if wrong := _wrong(ranking, query, data, k):
+            raise ValueError(f"{run}, query {ranking.query_id!r}: {wrong}")
+
+
+def _wrong(ranking: Ranking, query: Query, data: QADataset, k: int | None) -> str:
+    """What forbids to judge a ranking; "" where nothing does."""
+    rows, ids, build = ranking.rows, data.corpus.ids, "Build rankings with Ranking.of."
+    if k is not None and len(rows) > k:
+        return f"{len(rows)} hits where at most {k} were requested."
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):
+        return f"a hit at row {rows.max()}, but the corpus has {len(ids)} passages."
+    if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
+        return f"its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
+    if len(np.unique(rows)) != len(rows):
+        return f"a passage is ranked twice. {build}"
+    rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])
+    if rises.any() or not np.isfinite(ranking.scores).all():
+        return f"scores must be finite and must not rise. {build}"
+    allowed = query.candidates
+    if allowed is not None and (strangers := sorted(set(ranking.passage_ids) - set(allowed))):
+        return (
+            f"{strangers[0]!r} is not among its {len(allowed)} candidates (setting 'distractor'). A system must honour "
+            "Query.candidates."
+        )
+    return ""
+
+
+@contextmanager
+def noted(where: str) -> Iterator[None]:
+    """Whatever is raised inside is raised on, with a note that says where it happened."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise

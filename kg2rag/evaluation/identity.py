@@ -1,4 +1,4 @@
-"""A system -> what its rankings depend on, as JSON values: the key of the run cache, and parameters to record."""
+"""A system -> what its rankings depend on, as JSON values: the key of the run cache, and what a configuration says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -96,45 +96,49 @@ def without_folders(value: object) -> str:
     return repr(value)
 
 
-def parameters(value: object) -> Any:
-    """A system's class and parameters, those of the systems in it included; what is no JSON value as its `repr`.
+def identity(value: object, *, record: bool = False) -> Any:
+    """All that the rankings of a system depend on but the code of this package, as JSON values.
 
-    A parameter that is the path of a file, or holds one, comes with the file's checksum. Of what a `repr` hides, as a
-    recorded run or a prompt, there is a checksum alone. Knowledge bases are left out.
+    Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file
+    that defines them. NoKeyError: something that does not say what it computes, such as a function.
 
-    >>> parameters((1, "a", None))
+    record : to be read, not to be a key. Files are named beside their checksums, of what a `repr` hides, as a recorded
+        run or a prompt, there is a checksum alone, what is no JSON value is its `repr`, and knowledge bases are left
+        out.
+
+    >>> identity((1, "a", None))
     [1, 'a', None]
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
-        own = [(one, getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")]
-        own = [(one, part) for one, part in own if not isinstance(part, KnowledgeBase)]
-        shown = {one.name: parameters(part) for one, part in own if one.repr}
-        sums = {one.name: {"sha256": _checksum(part)} for one, part in own if not one.repr and _checksum(part)}
-        return {"class": f"{kind.__module__}.{kind.__qualname__}", **shown, **sums}
+    within = partial(identity, record=record)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str | Path):
+        return _text_or_files(value, record=record)
     if isinstance(value, Mapping):
-        return {str(key): parameters(one) for key, one in value.items()}
+        return {str(key): within(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [parameters(one) for one in value]
+        return list(map(within, value))
     if isinstance(value, set | frozenset):
-        return sorted(map(str, value))
-    if isinstance(value, str | Path) and _is_file(value):
-        return {"file": str(value), "sha256": sha256(Path(value))}
-    if isinstance(value, str) and (files := _files_in(value)):
-        return {"value": value, "sha256": [sha256(Path(file)) for file in files]}
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+        return list(map(within, sorted(value, key=repr)))
+    if not _is_made_of_fields(value) or isinstance(value, KnowledgeBase | Corpus):
+        return repr(value) if record else _whole(value)
+    own = [(one, getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")]  # type: ignore[arg-type]
+    if not record:
+        return {"class": _class(type(value)), **{one.name: within(part) for one, part in own}}
+    shown = {one.name: within(part) for one, part in own if one.repr and not isinstance(part, KnowledgeBase)}
+    sums = {one.name: {"sha256": _checksum(part)} for one, part in own if not one.repr and _checksum(part)}
+    return {"class": f"{type(value).__module__}.{type(value).__qualname__}", **shown, **sums}
 
 
-def _files_in(value: str) -> list[str]:
-    """The files that a parameter such as "learned(FILE)" names."""
-    return [part for part in re.split(r"[:+=(),]", value)[1:] if _is_file(part)]
-
-
-def _is_file(value: str | Path) -> bool:
-    try:
-        return Path(value).is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
+def _whole(value: object) -> Any:
+    """Of what is not taken apart."""
+    if isinstance(value, KnowledgeBase):
+        return [value.corpus.fingerprint, value.source.fingerprint, *_of_base(value)]
+    if isinstance(value, Corpus):
+        return value.fingerprint
+    if isinstance(value, np.ndarray | np.generic):
+        return [str(value.dtype), value.shape, _checksum(np.asarray(value))]
+    raise NoKeyError(f"{value!r} does not say what it computes")
 
 
 def _checksum(value: object) -> str | None:
@@ -144,37 +148,6 @@ def _checksum(value: object) -> str | None:
     if isinstance(value, str | Mapping):
         return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
     return None
-
-
-def identity(value: object) -> Any:
-    """All that the rankings of a system depend on but the code of this package, as JSON values.
-
-    Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file
-    that defines them.
-
-    Raises NoKeyError: something that does not say what it computes, such as a function.
-
-    >>> identity((1, "a", None))
-    [1, 'a', None]
-    """
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, str | Path):
-        return _text_or_files(value)
-    if isinstance(value, KnowledgeBase):
-        return [value.corpus.fingerprint, value.source.fingerprint, *_of_base(value)]
-    if isinstance(value, Corpus):
-        return value.fingerprint
-    if isinstance(value, np.ndarray | np.generic):
-        return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
-    if isinstance(value, Mapping):
-        return {str(key): identity(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [identity(one) for one in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
-    if is_dataclass(value) and not isinstance(value, type):
-        own = {one.name: identity(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
-        return {"class": _class(type(value)), **own}
-    raise NoKeyError(f"{value!r} does not say what it computes")
 
 
 def _of_base(kb: KnowledgeBase) -> list[Any]:
@@ -202,13 +175,28 @@ def _class(kind: type) -> list[str]:
     return named
 
 
-def _text_or_files(value: str | Path) -> Any:
+def _text_or_files(value: str | Path, *, record: bool) -> Any:
+    """A text; or the content of the file or folder that it is, or of the files that "ngram+gold(FILE)" names."""
     if _is_file(value):
-        return {"sha256": sha256(Path(value))}
-    if os.sep in str(value) and Path(value).is_dir():  # as that of a model: too large to be read for this
+        return {**({"file": str(value)} if record else {}), "sha256": sha256(Path(value))}
+    if (
+        not record and os.sep in str(value) and Path(value).is_dir()
+    ):  # as that of a model: too large to be read for this
         states = ((file.name, file.stat()) for file in sorted(Path(value).iterdir()))
         return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
-    return [value, *(sha256(Path(file)) for file in _files_in(str(value)))] if _files_in(str(value)) else str(value)
+    if isinstance(value, Path):
+        return repr(value) if record else str(value)
+    sums = [sha256(Path(part)) for part in re.split(r"[:+=(),]", value)[1:] if _is_file(part)]
+    if not sums:
+        return value
+    return {"value": value, "sha256": sums} if record else [value, *sums]
+
+
+def _is_file(value: str | Path) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 @cache

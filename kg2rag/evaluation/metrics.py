@@ -1,7 +1,8 @@
-"""Rankings + gold -> one score per query and metric; the only module that scores by ranx.
+"""Metrics, named or functions, and rankings + gold -> one score per query; the only module that scores by ranx.
 
-ranx [1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`,
-1 where every gold passage is in the top k; HotpotQA's supporting sentences), what fits in a number of tokens, and
+`recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens, `recall` all. ranx
+[1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`, 1
+where every gold passage is in the top k; HotpotQA's supporting sentences), what fits in a number of tokens, and
 functions of the user's own.
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
@@ -10,8 +11,10 @@ functions of the user's own.
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from threading import Lock
 from typing import Any
@@ -20,14 +23,128 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.compute import EncoderTokens, TokenCounter
-from kg2rag.evaluation.gold import judged_hits, supporting_sentences
-from kg2rag.evaluation.inputs import check_rankings, noted
-from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, parse_metrics
-from kg2rag.types import Corpus, FloatArray, GoldUnit, IntArray, QADataset, Ranking
+from kg2rag.evaluation.gold import check_rankings, judged_hits, noted, supporting_sentences
+from kg2rag.text.registry import Registry, nearest
+from kg2rag.types import Corpus, FloatArray, GoldUnit, IntArray, QADataset, Ranking, called
 
-REPEATED = 10
-"""So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
+MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
+"""(ranking, gold id -> grade) -> score; the ids of both name what is judged, passages or documents."""
+Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
+"""Names and functions, a function under its `__name__`; or column name -> name or function."""
+
+DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
+CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
+"""Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
+WHOLE = ("r-precision",)
+"""Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
+UNBOUNDED = ("dcg", "dcg_burges", "hits")
+"""Metrics that may exceed 1."""
+SUPPORT = ("support_f1", "support_precision", "support_recall")
+"""HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
+"""Functions of metrics that ranx lacks, "name": "package.module:function"."""
+_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
+_RESERVED = "query_id system type hops gold cluster question ms_per_query".split()  # columns of result tables
 _IMPORT = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric under its column name: its base, and what it reads: `k` hits, `tokens` tokens, or (both None) all."""
+
+    name: str
+    base: str
+    k: int | None = None
+    tokens: int | None = None
+    function: MetricFunction | None = None
+
+    @property
+    def formula(self) -> str:
+        """Ranx's name of it, without what is cut or lifted before ranx."""
+        if self.base in SUPPORT:
+            return self.base.removeprefix("support_")
+        return self.base.removeprefix("all_") + ("" if self.k is None else f"@{self.k}")
+
+    @classmethod
+    def parse(cls, name: str) -> Metric:
+        """The metric of that name; ValueError lists the known ones."""
+        if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
+            return cls(name, name)
+        match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?", name)
+        base, depth, tokens = match.groups() if match else (name, None, None)
+        if base in WHOLE and depth:
+            raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
+        if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
+            if name in FUNCTIONS.names():
+                return cls(name, name, function=FUNCTIONS[name])
+            near = nearest(base.partition("@")[0], (*CUT, *WHOLE, *SUPPORT))
+            close = "" if near is None else f" Did you mean {name.replace(base.partition('@')[0], near, 1)!r}?"
+            raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{close}")
+        number = int(depth) if depth else None
+        return cls(name, base, None, number) if tokens else cls(name, base, number)
+
+
+def bounds(name: str) -> tuple[float, float] | None:
+    """The range of a metric by its column name; None where it has none or it is not known, as of a function's."""
+    try:
+        metric = Metric.parse(name)
+    except ValueError:
+        return None
+    return None if metric.function or metric.base in UNBOUNDED else (0.0, 1.0)
+
+
+def known_metrics() -> str:
+    """The names of all metrics, for messages and help texts."""
+    cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
+    others = ", ".join((*WHOLE, *FUNCTIONS.names()))
+    return f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN)"
+
+
+def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
+    """The metrics requested, in their order.
+
+    Raises
+    ------
+    ValueError : no metric, a name given twice or unknown, a function without a name that can head a column, a depth
+        beyond the `k` hits of a ranking.
+    TypeError : no list or mapping of names and functions.
+    """
+    if isinstance(metrics, str) or not isinstance(metrics, Mapping | Sequence):
+        raise TypeError(f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}.")
+    pairs = metrics.items() if isinstance(metrics, Mapping) else ((None, given) for given in metrics)
+    parsed = [_parsed(name, given) for name, given in pairs]
+    if not parsed:
+        raise ValueError(f"No metric given. Known: {known_metrics()}.")
+    names = [metric.name for metric in parsed]
+    for metric in parsed:
+        if names.count(metric.name) > 1:
+            raise ValueError(f"Metric {metric.name!r} is given twice in {names}.")
+        if k is not None and metric.k is not None and metric.k > k:
+            raise ValueError(
+                f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
+            )
+    return parsed
+
+
+def _parsed(name: str | None, given: str | MetricFunction) -> Metric:
+    """A metric under a name of the user's, or its own: the column is no other one's, nor a known metric's."""
+    if isinstance(given, str) and name in (None, given):
+        return Metric.parse(given)
+    if not isinstance(given, str) and not callable(given):
+        raise TypeError(f"A metric is a name or a function (ranking, gold) -> float, not {called(given)}.")
+    own = name or getattr(given, "__name__", "<lambda>")
+    if own == "<lambda>":
+        raise ValueError(f"The metric {given!r} has no name. Pass metrics={{'its_name': function}}.")
+    if not isinstance(own, str) or not _COLUMN.fullmatch(own) or own in _RESERVED:
+        raise ValueError(
+            f"Metric name {own!r} cannot head a column. Use a letter, then letters, digits and '_.@+-', and none of: "
+            f"{', '.join(_RESERVED)}."
+        )
+    try:
+        Metric.parse(own)
+    except ValueError:
+        return replace(Metric.parse(given), name=own) if isinstance(given, str) else Metric(own, own, function=given)
+    raise ValueError(f"Metric name {own!r} is that of another metric. Give yours a name of its own.")
 
 
 class PassageTokens:
@@ -80,7 +197,7 @@ def evaluate(
     Parameters
     ----------
     rankings : one per question, in the order of the questions; an empty ranking has score 0 in every named metric.
-    metrics : names and functions `(ranking, gold) -> float`; see `metric_names`.
+    metrics : names and functions `(ranking, gold) -> float`.
     unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
         is the data set's own unit. Supporting sentences are counted over passages whatever the unit.
     name : of the system, for messages.
@@ -133,25 +250,19 @@ def checked_scores(
 def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
     """(n_queries,) what a metric's function returns for each ranking, empty ones included.
 
-    Raises TypeError: it returned no number; ValueError: NaN or infinite, or another number for the same question.
+    Raises TypeError: it returned no number; ValueError: NaN or infinite.
     """
     assert metric.function is not None
     scores = np.empty(len(rankings))
     for place, (ranking, wanted) in enumerate(zip(rankings, gold, strict=True)):
-        where, calls = f"Metric {metric.name!r}, query {ranking.query_id!r}", 2 if place < REPEATED else 1
-        with noted(f"{where} failed."):  # each call has a copy of the gold: what it changes is its own
-            found: list[object] = [metric.function(ranking, dict(wanted)) for _ in range(calls)]
-        for one in found:
-            if not isinstance(one, Real | np.bool_):
-                raise TypeError(f"{where}: a metric returns a number, not {one!r} ({type(one).__name__}).")
-            if not math.isfinite(one):
-                raise ValueError(f"{where}: the score is {one!r}. Return a finite number; 0 where nothing was found.")
-        scores[place] = value = float(found[0])  # type: ignore[arg-type]
-        if (again := float(found[-1])) != value:  # type: ignore[arg-type]
-            raise ValueError(
-                f"{where}: {value!r}, then {again!r}. A metric must give the same score for the same ranking: fix its "
-                "seed, keep no state."
-            )
+        where = f"Metric {metric.name!r}, query {ranking.query_id!r}"
+        with noted(f"{where} failed."):  # it has a copy of the gold: what it changes is its own
+            found: object = metric.function(ranking, dict(wanted))
+        if not isinstance(found, Real | np.bool_):
+            raise TypeError(f"{where}: a metric returns a number, not {found!r} ({type(found).__name__}).")
+        if not math.isfinite(found):
+            raise ValueError(f"{where}: the score is {found!r}. Return a finite number; 0 where nothing was found.")
+        scores[place] = float(found)
     return scores
 
 

@@ -77,15 +77,14 @@ class Agreement(HtmlPage):
         The questions on which systems differ most stand first; hits in the order of a checksum of question and passage.
         """
 
-        def place(query: str, passage: str) -> bytes:
-            return hashlib.sha256(f"{query}\0{passage}".encode("utf-8", "surrogatepass")).digest()
+        def place(key: str) -> bytes:
+            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
-        found = {
-            together[0].query_id: {id_ for one in together for id_ in one.passage_ids}
-            for together in zip(*self.rankings.values(), strict=True)
-        }
+        found: dict[str, set[str]] = {query.id: set() for query in self.queries}
+        for ranking in (one for run in self.rankings.values() for one in run):
+            found[ranking.query_id].update(ranking.passage_ids)
         order = self.differences(len(self.queries))["query_id"] if len(self.per_query) else list(found)
-        return {query: sorted(found[query], key=lambda id_: place(query, id_)) for query in order}
+        return {query: sorted(found[query], key=lambda id_: place(f"{query}\0{id_}")) for query in order}
 
     @property
     def title(self) -> str:

@@ -1,14 +1,11 @@
 """Questions, their scores and notes by system -> one table, and what follows from it by question.
 
-Means by kind of question, the questions on which systems differ most, how often which note was made, and how often a
-graph added anything. Whatever a strategy puts into `Ranking.notes` counts: why it left the graph out, how sure it was,
-its weights, the entities it linked, the queries it wrote; not the formula of the scores and codes between stages.
+Means by kind of question, the questions on which systems differ most, and how often a graph added anything.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -25,8 +22,6 @@ ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question", "n
 """The columns of `Comparison.per_query` that are not metrics."""
 LISTED = 20
 """Members of a list that are kept; of a longer one, also how many there are."""
-DIFFERENT = 12
-"""Texts of a key above which they are not counted one by one: remarks on single queries."""
 DEPTH = 10
 GRAPH = "graph"  # the source that a strategy records for hits of its graph
 
@@ -37,29 +32,15 @@ def per_query_table(
     metrics: Sequence[str],
     rankings: Mapping[str, Sequence[Ranking]],
 ) -> pd.DataFrame:
-    """One row per system and question.
-
-    Columns query_id, system, type, hops, gold (how many), cluster (a number that questions share where they share gold,
-    directly or through others), question, notes (see `notes_json`), then the
-    metrics.
-    """
-    about = pd.DataFrame(
-        {
-            "query_id": [question.id for question in data.questions],
-            "type": [question.type for question in data.questions],
-            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
-            "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
-            "cluster": sharing_gold(data),
-            "question": [question.text for question in data.questions],
-        }
-    )
-    parts = []
-    for name, frame in frames.items():
-        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
-        part.insert(1, "system", name)
-        part.insert(list(part.columns).index("question") + 1, "notes", [notes_json(one) for one in rankings[name]])
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    """One row per system and question: the columns of `ABOUT`, then the metrics; see `Comparison.per_query`."""
+    asked = [(one.id, one.type, one.hops, len(one.gold), one.text) for one in data.questions]
+    about = pd.DataFrame(asked, columns=["query_id", "type", "hops", "gold", "question"])
+    about = about.astype({"hops": "Int64", "gold": "Int64"}).assign(cluster=sharing_gold(data))
+    parts = [
+        about.assign(system=name, notes=list(map(notes_json, rankings[name]))).join(frame[list(metrics)], on="query_id")
+        for name, frame in frames.items()
+    ]
+    return pd.concat(parts, ignore_index=True)[[*ABOUT, *metrics]]
 
 
 def sharing_gold(data: QADataset) -> IntArray:
@@ -128,46 +109,6 @@ def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def note_rates(per_query: pd.DataFrame) -> pd.DataFrame:
-    """How often each system made which note: columns system, what, value, share, mean.
-
-    Of a text that takes few values, the share of the queries with each ("" where it has none); of a number, its
-    mean over the queries that have one and their share; of a list, the share that is not empty and the mean length.
-    Members of a mapping, such as weights, count as keys of their own. Empty without notes.
-    """
-    rows: list[tuple[str, str, str, float, float]] = []
-    if "notes" in per_query:
-        for system, part in per_query.groupby("system", sort=False):
-            records = [_flat(json.loads(text)) for text in part["notes"]]
-            for key in dict.fromkeys(key for record in records for key in record):
-                values = [record[key] for record in records if key in record]
-                rows += [(str(system), key, *row) for row in _rates_of(values, len(records))]
-    return pd.DataFrame(rows, columns=["system", "what", "value", "share", "mean"])
-
-
-def _flat(record: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, dict) and set(value) != {"count", "first"}:
-            flat |= _flat(value, f"{above}{key}.")
-        else:
-            flat[f"{above}{key}"] = value
-    return flat
-
-
-def _rates_of(values: Sequence[Any], queries: int) -> list[tuple[str, float, float]]:
-    """Value, share of all queries, and mean of one key."""
-    if all(isinstance(value, list | dict) for value in values):
-        lengths = [value["count"] if isinstance(value, dict) else len(value) for value in values]
-        return [("not empty", sum(map(bool, lengths)) / queries, sum(lengths) / len(lengths))]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return [("", len(values) / queries, sum(values) / len(values))]
-    counts = Counter(map(str, values))
-    if len(counts) > DIFFERENT:
-        return [("any text", (len(values) - counts[""]) / queries, math.nan)]
-    return [(value, count / queries, math.nan) for value, count in counts.items()]
-
-
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
     """How often the graph added anything, of the systems that add one to a text search.
 
@@ -198,7 +139,7 @@ def reads_graph(run: Sequence[Ranking]) -> bool:
 
 
 def _brought(ranking: Ranking) -> bool:
-    """Whether one of the first hits comes from the graph, and from no other ranking that was fused with it."""
+    """Whether one of the first hits is the graph's alone: not of a ranking fused with it, nor where its walk began."""
     if not len(ranking) or ranking.stage_codes is None:
         return False
     of = sources(ranking)
@@ -207,4 +148,6 @@ def _brought(ranking: Ranking) -> bool:
         ranks: FloatArray | None = ranking.score_parts.get(f"{stage} rank")
         if source != GRAPH and ranks is not None:
             graph &= np.isnan(ranks[:DEPTH])
+    if "restart" in ranking.score_parts:
+        graph &= ~(ranking.score_parts["restart"][:DEPTH] > 0)
     return bool(graph.any())

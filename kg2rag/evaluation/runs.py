@@ -23,8 +23,8 @@ import pyarrow as pa
 from kg2rag.compute import Store
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.gold import check_rankings, noted
 from kg2rag.evaluation.identity import NoKeyError, code_version, identity, knowledge_bases
-from kg2rag.evaluation.inputs import check_rankings, noted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import FloatArray, Notes, QADataset, Query, Ranking, Triple
@@ -100,18 +100,12 @@ def run(
 ) -> Run:
     """The run of a system on all questions of a data set, from the store as far as it is there.
 
-    Parameters
-    ----------
     name : of the system, for messages and the progress bar.
-    store : where runs are kept; that of the system's knowledge base where not given. A system without one is run
-        each time.
+    store : where runs are kept; that of the system's knowledge base where not given. Without one it is run each time.
     batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a ranking.
     fresh : run it anew, and keep that.
 
-    Raises
-    ------
-    ValueError : a ranking that cannot be judged.
-    Exception : what the system raises, with a note that names it and the first query of the batch.
+    Raises ValueError: a ranking that cannot be judged; and what the system raises, with a note that says where.
     """
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)

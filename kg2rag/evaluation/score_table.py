@@ -9,10 +9,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.metrics import bounds
 from kg2rag.evaluation.statistics import (
     EQUAL,
-    by_group,
     detectable_difference,
     holm,
     interval_of_mean,
@@ -145,10 +144,9 @@ def _macro(
 
 
 def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
-    """The best system of every metric, and the p-value of "another one is as good".
+    """The best system of every metric, and the p-value of "another one is as good": the largest one of its pairs.
 
-    The largest p-value against another system after Holm's correction over all pairs, not only its own, because the
-    best was selected from the same data: below .05 it is significantly above them all, the runner-up included.
+    Holm's correction is over all pairs, not only its own, for the best was selected from the same data.
 
     `scores` : system -> (n_queries, n_metrics). `p` : (n_pairs, n_metrics) uncorrected p-values.
     """
@@ -174,17 +172,11 @@ def corrected(p: FloatArray, families: int = 1) -> FloatArray:
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntArray | None = None) -> pd.DataFrame:
     """Every pair of systems in one metric, in the order of the systems.
 
-    Parameters
-    ----------
-    scores : system -> (n_queries,).
-    groups : (n_queries,) labels of questions that are resampled together, as those that share gold.
+    `scores` : system -> (n_queries,). `groups` : (n_queries,) labels of questions that are resampled together.
 
-    Returns
-    -------
-    One row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation; all pairs are one family),
-    p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 %
-    power), wins, ties, losses (of a). An interval of a difference would not agree with the test where few questions
-    differ, so there is none.
+    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation; all pairs are one
+    family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with
+    80 % power), wins, ties, losses (of a).
     """
     pairs = list(combinations(scores, 2))
     names = ["a", "b", "difference", "p", "p_holm", "p_t", "p_t_holm", "effect_size", "detectable", *COUNTS]
@@ -193,54 +185,9 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntAr
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
     p = p_values(differences, seed, groups=groups, tests=len(pairs))
     p_t, effect = t_test(differences, groups)
-    first, second = zip(*pairs, strict=True)
-    frame = pd.DataFrame({"a": first, "b": second, "difference": differences.mean(axis=0), "p": p, "p_holm": holm(p)})
-    frame = frame.assign(p_t=p_t, p_t_holm=corrected(p_t), effect_size=effect)
-    frame["detectable"] = detectable_difference(differences, len(pairs))
-    frame[list(COUNTS)] = win_tie_loss(differences)
-    return frame[names]
-
-
-def non_inferiority(
-    scores: Mapping[str, FloatArray], baseline: str, margin: float, groups: IntArray | None = None
-) -> pd.DataFrame:
-    """Whether each system is worse than a baseline by less than a margin, in one metric.
-
-    That two systems do not differ significantly does not say that they are as good; this does, below .05. The
-    hypothesis that a system is worse by `margin` or more is tested by a one-sided paired t-test, with Holm's correction
-    over the systems [Blackwelder, "Proving the Null Hypothesis in Clinical Trials", Control. Clin. Trials 3, 1982].
-
-    Parameters
-    ----------
-    scores : system -> (n_queries,), at least two queries.
-    margin : above 0, in the metric's own unit, chosen before the scores were seen.
-    groups : (n_queries,) labels of questions that are not independent.
-
-    Returns
-    -------
-    One row per system but the baseline: system, difference (of the means), low (one-sided, 95 %, of the same test), p,
-    p_holm.
-    """
-    from scipy.stats import ttest_1samp
-
-    if not margin > 0:
-        raise ValueError(f"margin must be above 0, not {margin}: the loss that would not matter, as .02.")
-    names = ["system", "difference", "low", "p", "p_holm"]
-    others = [name for name in scores if name != baseline]
-    if not others:
-        return pd.DataFrame(columns=names)
-    difference = np.stack([scores[name] - scores[baseline] for name in others])
-    together, counts = by_group(difference + margin, groups)
-    if len(counts) < 2:
-        raise ValueError("Non-inferiority needs at least two questions that are independent.")
-    size = difference.shape[1] / len(counts)  # queries a group, on average: sums of groups -> means of queries
-    # Without any spread the difference is as it is, above the margin or not.
-    p, low = np.where(together[:, 0] > 0, 0.0, 1.0), difference.mean(axis=1)
-    varied = np.ptp(together, axis=1) > EQUAL
-    test = ttest_1samp(together[varied], 0.0, axis=1, alternative="greater")
-    p[varied], low[varied] = test.pvalue, test.confidence_interval(0.95).low / size - margin
-    values = (others, difference.mean(axis=1), low, p, holm(p))
-    return pd.DataFrame(dict(zip(names, values, strict=True)))
+    detectable = detectable_difference(differences, len(pairs))
+    columns = (*zip(*pairs, strict=True), differences.mean(axis=0), p, holm(p), p_t, corrected(p_t), effect, detectable)
+    return pd.DataFrame(dict(zip(names, (*columns, *win_tie_loss(differences).T), strict=True)))
 
 
 def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
@@ -255,20 +202,13 @@ def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
 def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str) -> pd.DataFrame:
     """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
 
-    Questions and shufflings are both samples [Clark, "The Language-as-Fixed-Effect Fallacy", J. Verbal Learning and
-    Verbal Behavior 12 (1973)]: the variance is that of the gain over questions plus that of the mean over shufflings,
-    each over their number, and t has Satterthwaite's degrees of freedom [Biometrics Bulletin 2 (1946)].
+    Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12 (1973)]: the variance is
+    that of the gain over questions plus that of the mean over shufflings, each over their number, and t has
+    Satterthwaite's degrees of freedom [Biometrics Bulletin 2 (1946)].
 
-    Parameters
-    ----------
-    per_query, per_seed : the tables of a comparison; see `Comparison`.
-
-    Returns
-    -------
-    Columns strategy, graph, mean, placebo (mean over questions and shufflings), gain (their difference), ci_low and
-    ci_high (95 %), p (two-sided: no gain), p_holm (corrected over the rows). Empty where no system has a placebo.
-
-    Raises ValueError: a placebo that was shuffled once only, whose variance is not known.
+    Returns the columns strategy, graph, mean, placebo (mean over questions and shufflings), gain (their difference),
+    ci_low and ci_high (95 %), p (two-sided: no gain), p_holm (corrected over the rows). Empty without a placebo.
+    ValueError: a placebo that was shuffled once only, whose variance is not known.
     """
     rows = []
     wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)

@@ -67,23 +67,16 @@ def interval_of_mean(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of the mean over queries that covers it also near the ends of a metric's range.
+    """An interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
 
     Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
     interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
-    [Efron 1987]. (The percentile bootstrap covers a proportion of .99 over 100 questions in 64 % of samples.)
+    [Efron 1987]. (The percentile bootstrap covers a proportion of .99 over 100 questions in 64 % of samples.) NaN for
+    equal scores without `bounds`, and for questions of a single group.
 
-    Parameters
-    ----------
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
-    level : in (0, 1).
-    bounds : the range of the scores; None where there is none.
-    groups : (n_queries,) labels; queries of one label are drawn together (clustered bootstrap), for they are not
-        independent. Scores of 0 and 1 are then resampled like all others.
-
-    Returns
-    -------
-    low, high : () or (n_columns,) each. NaN for equal scores without `bounds`, and for questions of a single group.
+    level : in (0, 1). bounds : the range of the scores; None where there is none.
+    groups : (n_queries,) labels; queries of one label are drawn together, and scores of 0 and 1 like all others.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, not {level}.")
@@ -142,19 +135,11 @@ def _bca(
 def interval_of_sum(
     means: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of a weighed sum of means of different questions, from the means' own intervals.
+    """An interval of a weighed sum of means of different questions, from the means' own intervals: (...) each.
 
     Distances to the ends add by their squares; a mean with a negative weight adds to the other end [Zou & Donner 2008,
-    Eq. 4].
-
-    Parameters
-    ----------
-    means, low, high : (n_means, ...).
-    weights : (n_means,), such as 1/n each, for a macro-average, or 1 and -1, for a difference.
-
-    Returns
-    -------
-    low, high : (...) each.
+    Eq. 4]. `means`, `low`, `high` : (n_means, ...). `weights` : (n_means,), 1/n each for a macro-average, 1 and -1 for
+    a difference.
 
     >>> low, high = interval_of_sum(np.array([.5, .5]), np.array([.2, .2]), np.array([.8, .8]), np.array([.5, .5]))
     >>> round(float(low), 3), round(float(high), 3)
@@ -173,18 +158,12 @@ def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None 
     The two systems are swapped on each query at random, which flips the sign of the difference; p is the chance of a
     sum at least as far from 0 as the observed one. It is exact where differences are multiples of a unit, as those of
     recall and of reciprocal ranks. Elsewhere swaps are drawn and the observed sum is counted in, until p is known to
-    7 % of itself or enough were drawn.
+    7 % of itself or enough were drawn. 1.0 where all differences are 0.
 
-    Parameters
-    ----------
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
-    seed : of the swaps, where they are drawn.
     groups : (n_queries,) labels; queries of one label are swapped together, for they are not independent.
-    tests : in the family; so many more swaps are drawn that its smallest p can be below .001 after correction.
-
-    Returns
-    -------
-    () or (n_columns,); 1.0 where all differences are 0.
+    seed, tests : of the swaps, where they are drawn, and how many tests are in the family: so many more swaps are drawn
+        that its smallest p can be below .001 after correction.
     """
     table, one = columns(differences)
     table, _ = by_group(table, groups)
@@ -289,17 +268,11 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     """The smallest difference of means that these questions would show with 80 % power, found by simulation.
 
     By how much the two systems differ on each question stays; which of the two is ahead is drawn anew, with the same
-    chance for all questions. The result belongs to the smallest chance at which the randomisation test finds the
-    difference in four of five simulated question sets.
+    chance for all questions. The result, (n_columns,) in the metric's own unit, belongs to the smallest chance at which
+    the randomisation test finds the difference in four of five simulated question sets. NaN where too few questions
+    differ to show anything, whoever won them all.
 
-    Parameters
-    ----------
-    differences : (n_queries, n_columns).
-    tests : in the family; the level is divided by it, as for the smallest p-value of Holm's correction.
-
-    Returns
-    -------
-    (n_columns,), in the metric's own unit; NaN where too few questions differ to show anything, whoever won them all.
+    `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as Holm's smallest.
     """
     table = np.abs(columns(differences)[0])
     found = [_detectable(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]

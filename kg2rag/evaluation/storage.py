@@ -9,15 +9,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from io import BytesIO
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from kg2rag.compute import remove_leftovers, write
-from kg2rag.evaluation import kept
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
@@ -30,6 +30,9 @@ COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
+FORMER = "per_query.csv.xz"
+"""Of a comparison that an earlier `eval/remake.py` kept: scores by question as csv, runs as xz, no checksums."""
+AGAIN = "Run the comparison again."
 
 
 def require_place(directory: Path, *, several: bool = False) -> None:
@@ -64,11 +67,24 @@ def other_comparison(directory: Path, data: str, systems: Collection[str] | None
 
 
 def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None) -> None:
-    """Write the attributes of a comparison, its page and what `data` adds."""
+    """Write the attributes of a comparison, its page and what `data` adds; the same bytes for the same values."""
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
-    files = dict(_files(values, page, data))
+    parquet = BytesIO()
+    values["per_query"].to_parquet(parquet, index=False)
+    tables = [(name, index) for name, index in _TABLES.items() if values[name] is not None]
+    files = {
+        "scores.csv": csv_of(values["scores"], index=False, float_format="%.6f").encode(),
+        **{f"{name}.csv": csv_of(values[name], index=bool(at), float_format="%.6f").encode() for name, at in tables},
+        "per_query.parquet": parquet.getvalue(),
+        **{
+            f"runs/{name}.trec.gz": gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
+            for name, rankings in values["rankings"].items()
+        },
+        **({} if data is None else {"qrels.trec": trec.dump_qrels(data.qrels).encode()}),
+        **({} if page is None else {"report.html": page.encode()}),
+    }
     for name, content in files.items():
         write(directory / name, content)
     about = json.loads(json.dumps(dict(values["config"]), default=str))
@@ -85,77 +101,65 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "per_query": per_query, "rankings": rankings}
 
 
-def _files(values: Mapping[str, Any], page: str | None, data: QADataset | None) -> Iterator[tuple[str, bytes]]:
-    """The names of the files and what is in them; the same bytes for the same values."""
-    yield "scores.csv", _csv(values["scores"], index=False)
-    for name, index in _TABLES.items():
-        if values[name] is not None:
-            yield f"{name}.csv", _csv(values[name], index=index is not None)
-    parquet = BytesIO()
-    values["per_query"].to_parquet(parquet, index=False)
-    yield "per_query.parquet", parquet.getvalue()
-    for name, rankings in values["rankings"].items():
-        yield f"runs/{name}.trec.gz", gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
-    if data is not None:
-        yield "qrels.trec", trec.dump_qrels(data.qrels).encode()
-    if page is not None:
-        yield "report.html", page.encode()
-
-
 def load(directory: Path) -> dict[str, Any]:
-    """The attributes of the comparison that `save`, or from it eval/keep.py, wrote."""
+    """The attributes of the comparison that `save` wrote; DataError names a file that is not as it was saved."""
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
+    former = (directory / FORMER).is_file()
     config = configuration(directory)
-    if kept.is_kept(directory):
-        per_query = kept.per_query(directory)
-    else:
-        per_query = pd.read_parquet(directory / "per_query.parquet").rename(columns={"said": "notes"})  # as once named
-    queries, suffix = list(dict.fromkeys(per_query["query_id"])), "xz" if kept.is_kept(directory) else "gz"
-    runs = {name: trec.load(directory / "runs" / f"{name}.trec.{suffix}") for name in config["systems"]}
-    tables = dict(_TABLES)
-    if not (directory / "per_seed.csv").is_file():
-        del tables["per_seed"]
+    per_query = _former_scores(directory) if former else pd.read_parquet(directory / "per_query.parquet")
+    per_query = per_query.rename(columns={"said": "notes"})  # as once named
+    queries, runs = list(dict.fromkeys(per_query["query_id"])), directory / "runs"
+    found = {name: trec.load(runs / f"{name}.trec.{'xz' if former else 'gz'}") for name in config["systems"]}
+    tables = [one for one in _TABLES.items() if one[0] != "per_seed" or (directory / "per_seed.csv").is_file()]
+    # Blank is the one missing value: a system may be called "NA" or "nan".
+    blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
+    scores = pd.read_csv(
+        directory / "scores.csv", dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank
+    )
     return {
-        "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
+        "rankings": {name: trec.as_rankings(run, queries) for name, run in found.items()},
         "per_query": per_query,
-        # Blank is the one missing value: a system may be called "NA" or "nan".
-        "scores": frame_of_csv(
-            pd.read_csv(
-                directory / "scores.csv",
-                dtype=dict.fromkeys(COUNTS, "Int64"),
-                keep_default_na=False,
-                na_values={name: [""] for name in ("p_holm", *COUNTS, *TESTS)},
-            )
-        ),
+        "scores": frame_of_csv(scores),
         "config": config,
-        **{name: _table(directory / f"{name}.csv", index) for name, index in tables.items()},
+        **{name: _table(directory / f"{name}.csv", index) for name, index in tables},
     }
 
 
 def configuration(directory: Path) -> Mapping[str, Any]:
-    """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved.
-
-    DataError names a file that is not; a kept comparison has no checksums, and only its configuration is looked at.
-    """
-    if kept.is_kept(directory):
-        return kept.configuration(directory)
+    """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved."""
     path = directory / "config.json"
-    config, again = read_json(path), "Run the comparison again."
-    if not isinstance(config, dict):
+    config = read_json(path)
+    if not (isinstance(config, dict) and isinstance(config.get("systems"), dict) and "baseline" in config):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
+    if (directory / FORMER).is_file():
+        return config
     checksum = config.pop(CHECKSUM, None)
     if checksum is None:
-        raise DataError(f"{path} has no checksum: an older version wrote it, or another program. {again}")
+        raise DataError(f"{path} has no checksum: an older version wrote it, or another program. {AGAIN}")
     if checksum != checksum_of(config):
-        raise DataError(f"{path} is not as it was saved: its checksum is another. {again}")
+        raise DataError(f"{path} is not as it was saved: its checksum is another. {AGAIN}")
     for name, saved in config.pop(FILES).items():
         file = directory / name
         if not file.is_file():
-            raise DataError(f"{file} is missing. {again}")
+            raise DataError(f"{file} is missing. {AGAIN}")
         if sha256(file) != saved:
-            raise DataError(f"{file} is not as it was saved: it is damaged, or of another comparison. {again}")
+            raise DataError(f"{file} is not as it was saved: it is damaged, or of another comparison. {AGAIN}")
     return config
+
+
+def _former_scores(directory: Path) -> pd.DataFrame:
+    """One row per system and question of a `FORMER` file; the questions' texts are blank."""
+    types: Any = {"query_id": str, "system": str, "type": str, "hops": "Int64", "gold": "Int64"}
+    try:
+        frame = pd.read_csv(directory / FORMER, dtype=types, keep_default_na=False, na_values={"hops": [""]})
+    except (ValueError, EOFError, OSError, LZMAError) as error:  # a missing column, bytes that are no xz
+        raise DataError(f"{directory / FORMER} cannot be read: {error}. Keep the comparison again.") from error
+    if missing := {"query_id", "system"} - set(frame.columns):
+        raise DataError(f"{directory / FORMER} has no column {', '.join(sorted(missing))}.")
+    place = list(frame.columns).index("cluster") + 1 if "cluster" in frame else len(frame.columns)
+    frame.insert(place, "question", "")
+    return frame
 
 
 def checksum_of(about: Mapping[str, Any]) -> str:
@@ -179,7 +183,3 @@ def _remove_former(directory: Path, systems: Collection[str]) -> None:
     runs = (f for f in (directory / "runs").glob("*.trec.gz") if f.name.removesuffix(".trec.gz") not in systems)
     for file in (*(directory / name for name in of_data), *runs):
         file.unlink(missing_ok=True)
-
-
-def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:
-    return csv_of(frame, index=index, float_format="%.6f").encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.table import Table
@@ -56,12 +56,6 @@ class Waterfall(HtmlPage):
         counts = self.frame.groupby(["lost_at", "why"], sort=False).size().rename("gold").reset_index()
         order = counts["lost_at"].map({name: at for at, name in enumerate(LOST_AT)}).sort_values(kind="stable").index
         return counts.loc[order].reset_index(drop=True)
-
-    def questions(self, lost_at: LostAt) -> pd.DataFrame:
-        """The gold passages lost there; ValueError names the known ones."""
-        if lost_at not in LOST_AT:
-            raise ValueError(f"Unknown lost_at {lost_at!r}. Known: {', '.join(LOST_AT)}.")
-        return self.frame[self.frame["lost_at"] == lost_at].reset_index(drop=True)
 
     def figure(self) -> Figure:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
@@ -120,24 +114,10 @@ DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
 
 
-class Formatter(Protocol):
-    """Writes the hits of a ranking within so many tokens, such as `kg2rag.ContextFormatter`."""
-
-    @property
-    def passage_tokens(self) -> int:
-        """The budget."""
-
-    def passages(self, ranking: Ranking) -> Any:
-        """A context: `citations`, each with a `passage_id`, and what was `dropped`, each with `what` and `why`."""
-
-
-class Fate(NamedTuple):
-    """What became of a gold passage: see `LOST_AT`; the step and its reason; its rank from 1, where it has one."""
-
-    lost_at: LostAt
-    step: str
-    why: str
-    rank: int | None
+Formatter = Any
+"""Writes the hits of a ranking within so many tokens, as `kg2rag.ContextFormatter` does."""
+Fate = tuple[LostAt, str, str, int | None]
+"""What became of a gold passage: see `LOST_AT`; the step and its reason; its rank from 1, where it has one."""
 
 
 def waterfall(
@@ -195,13 +175,12 @@ def _records(
     places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
     cut = {} if formatter is None else _left_out(trace.ranking, ranked, places, k, formatter)
     allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
-    about = (question.id, question.type, question.text)
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
-        if fate.lost_at == "found" and gold in cut:
-            fate = fate._replace(lost_at="cut by budget", step="context", why=cut[gold])
-        records.append((*about, gold, corpus.titles[rows[0]], *fate))
+        if fate[0] == "found" and gold in cut:
+            fate = ("cut by budget", "context", cut[gold], fate[3])
+        records.append((question.id, question.type, question.text, gold, corpus.titles[rows[0]], *fate))
     return records
 
 
@@ -212,11 +191,11 @@ def _left_out(
     depth = sum(1 for id_ in ranked if places[id_] <= k)
     if not depth:
         return {}
-    context = formatter.passages(ranking.top(depth))
+    context, tokens = formatter.passages(ranking.top(depth)), formatter.passage_tokens
     written = {citation.passage_id for citation in context.citations}
     reasons = {dropped.what: dropped.why for dropped in context.dropped}
     units = list(zip(ranking.passage_ids[:depth], ranked, strict=False))
-    shown, tokens = {unit for id_, unit in units if id_ in written}, formatter.passage_tokens
+    shown = {unit for id_, unit in units if id_ in written}
     cut: dict[str, str] = {}
     for id_, unit in units:
         if unit not in shown:
@@ -229,11 +208,11 @@ def _left_out(
 def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:
     """Of a gold document, the fate of the passage of it that came farthest."""
     if not rows:
-        return Fate("not a candidate", "candidates", "the question may not return it", None)
+        return "not a candidate", "candidates", "the question may not return it", None
     if place is not None and place <= k:
-        return Fate("found", "found", f"among the first {k}", place)
+        return "found", "found", f"among the first {k}", place
     steps = [trace.lost_by(row) for row in rows]
-    lost = max((each for each in steps if each is not None), key=lambda each: LOST_AT.index(each.lost_at), default=None)
-    if lost is None or None in steps:
-        return Fate("ranked below k", "ranking", f"in the ranking, below the first {k}", place)
-    return Fate(lost.lost_at, lost.name, lost.why, place)
+    if None in steps:
+        return "ranked below k", "ranking", f"in the ranking, below the first {k}", place
+    lost = max((each for each in steps if each is not None), key=lambda each: LOST_AT.index(each.lost_at))
+    return lost.lost_at, lost.name, lost.why, place

@@ -12,7 +12,7 @@ from kg2rag.report.notes import notes
 from kg2rag.report.page import Tabular, page
 from kg2rag.report.questions import MEGABYTES, questions_json
 from kg2rag.report.table import Sheet, headline, rows, stars
-from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
+from kg2rag.report.terminal import TerminalTable, pairs_table, placebo_table, text_table
 
 __all__ = [
     "MEGABYTES",
@@ -24,7 +24,6 @@ __all__ = [
     "TerminalTable",
     "headline",
     "latex",
-    "margin_table",
     "markdown",
     "notes",
     "page",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
@@ -60,7 +59,6 @@ def page(
     curves: Mapping[str, pd.DataFrame] | None = None,
     groups: Mapping[str, pd.DataFrame] | None = None,
     tests: Mapping[str, pd.DataFrame] | None = None,
-    notes: pd.DataFrame | None = None,
     second: Sheet | None = None,
     verdict: HtmlPage | None = None,
     further: Sequence[HtmlPage] = (),
@@ -75,7 +73,6 @@ def page(
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them, and "placebos" ->
         graphs against their shufflings, as `Comparison.against_placebo` has them.
-    notes : what systems noted on the questions, as `Comparison.notes` has it.
     second : the macro-averages in every metric, of comparisons on several sets.
     verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.
@@ -90,7 +87,6 @@ def page(
         figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
         **{name: list(of(sheet, tests[name], sheet.metrics[0])) if name in tests else [] for name, of in TESTS.items()},
-        noted=[] if notes is None else [_told(row) for row in notes.to_dict("records")],
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),
         label="Questions without gold" if "label.js" in data else "",
@@ -117,12 +113,6 @@ def _figures(sheet: Sheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]
     shown = {"k": plots.recall_curve, "tokens": plots.token_curve}
     drawn |= {name: shown[name](curve, sheet.baseline) for name, curve in curves.items() if len(curve)}
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
-
-
-def _told(row: Mapping[Any, Any]) -> tuple[str, str, str, str, str]:
-    """A rate as the template shows it: system, what, value, share, mean."""
-    mean = "" if isnan(row["mean"]) else f"{row['mean']:.3g}"
-    return row["system"], row["what"], row["value"], f"{row['share']:.1%}", mean
 
 
 def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:

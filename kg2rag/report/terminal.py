@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kg2rag.report.notes import notes
-from kg2rag.report.table import Cell, Sheet, headline, p_text, pair_rows, placebo_rows, rows
+from kg2rag.report.table import Cell, Sheet, headline, pair_rows, placebo_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,17 +97,6 @@ def placebo_table(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Table:
         for strategy, graph, *means, gain, interval, p in placebo_rows(sheet, placebos, metric)
     )
     return text_table(f"Graphs against their placebos in {metric}", ("system", "graph", "shuffled", "gain", "p"), rows)
-
-
-def margin_table(sheet: Sheet, judged: pd.DataFrame, metric: str, margin: float) -> Table:
-    """Systems that are worse than the baseline by less than a margin, from `Comparison.non_inferiority`."""
-    factor, digits = sheet.scale(metric), sheet.digits(metric)
-    rows = (
-        (system, f"{difference * factor:+.{digits}f}", f"{low * factor:+.{digits}f}", p_text(p_holm))
-        for system, difference, low, _, p_holm in judged.itertuples(index=False)
-    )
-    title = f"Worse than {sheet.baseline} in {metric} by less than {margin * factor:.{digits}f}"
-    return text_table(title, ("system", "difference", "at least (95 %)", "p"), rows)
 
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:

@@ -24,12 +24,13 @@ MAX_CHARACTERS = 10_000
 
 
 class Tuned(NamedTuple):
-    """A number of a system that was chosen by looking at questions; a strategy's file lists such as `TUNING`.
+    """Numbers of a system that were chosen by looking at questions; a strategy's file lists such as `TUNING`.
 
     Attributes
     ----------
     kind : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
         chosen or fitted on other questions, while scores on these were known from a version before.
+    variants : how many were compared, this one included; None where nobody counted.
     sets : reported sets that were in view.
     training : training questions, which are never reported on.
     """
@@ -37,6 +38,7 @@ class Tuned(NamedTuple):
     system: str
     what: str
     kind: Literal["fitted", "chosen", "known"]
+    variants: int | None
     sets: tuple[str, ...] = ()
     training: tuple[str, ...] = ()
 

@@ -40,8 +40,7 @@ def test_each_set_has_its_own_comparison_and_all_have_a_mean(result):
     assert frame.loc["dense"].to_numpy() == pytest.approx([13 / 18, 3 / 4, (13 / 18 + 3 / 4) / 2])
     assert frame.loc["better"].to_numpy() == pytest.approx([16 / 18, 1, (16 / 18 + 1) / 2])
     assert result["two"].to_frame().loc["dense", "recall@2"] == pytest.approx(3 / 4)
-    assert list(result) == ["all", "two"]
-    assert len(result) == 2
+    assert list(result.sets) == ["all", "two"]
     assert result.to_frame("mrr@10").loc["dense", "two"] == pytest.approx((1 + 1 / 2) / 2)
 
 
@@ -62,7 +61,7 @@ def test_the_table_says_what_its_columns_are(result, sets, build):
 
 def test_sets_in_a_list_have_their_own_names(data, build):
     other = replace(data, name="other")
-    assert list(compare(build, [data, other], metrics=["recall@2"], progress=False)) == ["little", "other"]
+    assert list(compare(build, [data, other], metrics=["recall@2"], progress=False).sets) == ["little", "other"]
     with pytest.raises(ValueError, match="little"):
         compare(build, [data, data])
 
@@ -72,7 +71,7 @@ def test_sets_in_a_list_have_their_own_names(data, build):
     [
         (lambda made, sets: (made, sets), TypeError, "pass a function of a data set"),
         (lambda made, sets: ({"all": made}, sets), ValueError, "for all; the sets are all, two"),
-        (lambda made, _: (lambda _: made, ["bundled"]), TypeError, "each must be"),
+        (lambda made, _: (lambda _: made, ["bundled"]), TypeError, "must be a QADataset, .*'bundled'"),
         (lambda made, _: (lambda _: made, []), ValueError, "No data set"),
         (lambda made, sets: (lambda _: made, {"a/b": sets["all"]}), ValueError, "'a/b' cannot name a file"),
         (lambda made, sets: (lambda _: made, {"macro-average": sets["all"]}), ValueError, "'macro-average'"),
@@ -94,7 +93,7 @@ def test_other_systems_on_another_set_have_no_macro_average(data, sets, build):
 def test_what_is_saved_comes_back(result, tmp_path: Path):
     page = result.save(tmp_path)
     back = Comparisons.load(tmp_path)
-    assert list(back) == ["all", "two"]
+    assert list(back.sets) == ["all", "two"]
     assert back.to_frame().round(6).equals(result.to_frame().round(6))
     assert back.macro.round(6).equals(result.macro.round(6))
     assert 'href="two/report.html"' in page.read_text()

@@ -15,7 +15,7 @@ import kg2rag
 from kg2rag.answers.context import ContextFormatter
 from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.ladder import OracleSeeded, oracle_ladder
+from kg2rag.evaluation.ceilings import oracle_ladder
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
@@ -110,8 +110,6 @@ def test_what_has_no_waterfall_says_why(data: QADataset, told: Told) -> None:
         waterfall("told", told, data, k=2, run=run)
     with pytest.raises(TypeError, match="'mute' has no trace_batch"):
         waterfall("mute", object(), data)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Unknown lost_at 'lost'"):
-        waterfall("told", told, data).questions("lost")  # type: ignore[arg-type]
 
 
 def test_a_loaded_comparison_says_what_to_do_for_a_waterfall(data: QADataset, told: Told, tmp_path: Path) -> None:
@@ -159,12 +157,10 @@ def asked(kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ..
 
 def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase) -> None:
     # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from neither.
-    system = Dense(chain) >> Expand(chain, seeds=1)
-    ranking = OracleSeeded(system, {"q": ["p0", "p1"]}).retrieve(Query("q", "Who?"), 10)
-    assert ranking.passage_ids == ["p0", "p1"]
-    assert ranking.scores.tolist() == pytest.approx([0.8, 0.1])
-    plain = OracleSeeded(system, {"q": ["p0"]}).retrieve(Query("q", "Who?"), 10)
-    assert plain.notes.warning == "one gold passage: as it is"
+    ladder = oracle_ladder(
+        chain, asked(chain, "p0", "p1"), Dense(chain) >> Expand(chain, seeds=1), metrics=["recall@2"]
+    )
+    assert ladder.frame["recall@2"].tolist()[1] == 1.0
 
 
 def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: KnowledgeBase) -> None:

@@ -13,7 +13,7 @@ import pytest
 from doc_page import blocks
 
 import kg2rag
-from kg2rag.evaluation.metric_names import Metric
+from kg2rag.evaluation.metrics import Metric
 from kg2rag.text import registry
 
 FUNCTION, USE, NAMES = blocks("A metric")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionPPR
-from kg2rag.evaluation.per_query import graph_use
+from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
+from kg2rag.evaluation.per_query import graph_use, reads_graph
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Notes, Ranking
@@ -51,6 +52,24 @@ def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
     fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10)
     assert graph_use({"a": [known]})["a"]["brought"] == 0
     assert graph_use({"a": [known, fresh]})["a"]["brought"] == 0.5
+
+
+def test_where_a_walk_begins_is_nothing_that_the_graph_brought() -> None:
+    walked = replace(ranking(1, 1, 0), score_parts={"restart": np.array([0.4, 0.2, 0.0])})
+    further = replace(walked, score_parts={"restart": np.array([0.4, 0.0, 0.0])})
+    assert graph_use({"a": [walked, further]})["a"]["brought"] == 0.5
+
+
+def test_of_the_candidates_of_a_walk_only_those_count_that_words_and_vectors_lack() -> None:
+    data = kg2rag.load("bundled", limit=12)
+    kb = KnowledgeBase.build(data.corpus)
+    every, few = MentionChains(kb, dense_depth=500, bm25_depth=500), MentionChains(kb, dense_depth=1, bm25_depth=1)
+    runs = {name: one.retrieve_batch(data.queries, 20) for name, one in {"every": every, "few": few}.items()}
+    runs["ppr"] = MentionPPR(kb, dense_seeds=500).retrieve_batch(data.queries, 20)
+    used = graph_use(runs)
+    assert (used["every"]["brought"], used["ppr"]["brought"]) == (0, 0)
+    assert used["few"]["brought"] > 0.5
+    assert all(map(reads_graph, runs.values()))
 
 
 def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
-from kg2rag.evaluation.inputs import over_graphs
+from kg2rag.evaluation.inputs import given_systems
 from kg2rag.retrievers.adapters import Recorded
 
 METRICS = ["recall@5", "mrr@10"]
@@ -68,10 +68,10 @@ def test_a_placebo_under_several_seeds_is_one_row_with_the_deviation_between_the
     ],
 )
 def test_what_cannot_be_set_over_a_graph_is_refused(
-    systems: dict[str, object], graphs: dict[str, object], message: str
+    data: kg2rag.QADataset, systems: dict[str, object], graphs: dict[str, object], message: str
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        over_graphs(systems, graphs)  # type: ignore[arg-type]
+        given_systems(systems, graphs, data)  # type: ignore[arg-type]
 
 
 def test_a_recorded_run_has_no_time_of_its_own(

@@ -1,18 +1,16 @@
-"""Notes of rankings on their queries: a column by question, counted by system."""
+"""Notes of rankings on their queries: a column by question."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kg2rag.evaluation import compare
 from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.per_query import note_rates, notes_json
+from kg2rag.evaluation.per_query import notes_json
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
@@ -53,24 +51,6 @@ def test_each_question_s_own_is_a_column_beside_its_text(compared: Comparison) -
     assert compared.metrics == ["recall@1"]
 
 
-def test_rates_are_shares_of_texts_and_lists_and_means_of_numbers(compared: Comparison) -> None:
-    found = {(row.what, row.value): (row.share, row.mean) for row in compared.notes().itertuples()}
-    assert found["confidence", ""] == (1.0, pytest.approx(0.5))
-    assert found["entities", "not empty"] == (pytest.approx(2 / 3), 1.0)
-    assert found["weights.dense", ""] == (pytest.approx(2 / 3), pytest.approx(0.6))
-    assert found["expansion_skipped", "confidence below 0.3"][0] == pytest.approx(1 / 3)
-    assert found["expansion_skipped", ""][0] == pytest.approx(2 / 3)
-    assert math.isnan(found["expansion_skipped", ""][1])
-
-
-def test_the_report_has_the_rates_and_a_loaded_comparison_too(compared: Comparison, tmp_path: Path) -> None:
-    compared.save(tmp_path)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What systems noted on the questions" in page
-    assert '<td class="left">confidence below 0.3</td><td>33.3%</td>' in page
-    pd.testing.assert_frame_equal(Comparison.load(tmp_path).notes(), compared.notes())
-
-
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
     one = Ranking.of("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
@@ -80,7 +60,3 @@ def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
         "depth": 0.5,
         "path": "x",
     }
-    table = pd.DataFrame({"system": ["a"], "notes": [notes_json(one)]})
-    (row,) = [row for row in note_rates(table).itertuples() if row.what == "triples"]
-    assert (row.value, row.share, row.mean) == ("not empty", 1.0, 50.0)
-    assert note_rates(table.drop(columns="notes")).empty

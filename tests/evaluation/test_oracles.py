@@ -1,17 +1,17 @@
-"""Each ceiling, worked out by hand, and what keeps an oracle from being taken for a system."""
+"""Each ceiling, worked out by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from kg2rag import systems
-from kg2rag.evaluation.ladder import OracleGoldEntities, OracleGoldFirst, OracleSeeded
+from kg2rag.evaluation.ceilings import from_gold_entities, from_gold_seeds, gold_first
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.types import Query, Triple
+from kg2rag.types import Query, Ranking, Triple
 
 Build = Callable[..., KnowledgeBase]
 FRUIT = (("", "red apple"), ("", "red car"), ("", "blue red apple sky"), ("", "blue sky"))
@@ -21,89 +21,51 @@ FILMS = (
     ("Paris", "A city."),
     ("Burbank", "A city of California."),
 )
+LINKED = (*FILMS[:1], ("Tim Burton", "An artist."), ("Paris", "A city."), ("Rome", "Paris."))
+FACTS = (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("Tim Burton", "from", "Burbank", "p1"))
+
+
+def seeded(system: MentionPPR, queries: list[Query], *golds: list[int]) -> list[Ranking]:
+    return from_gold_seeds(system.from_seeds, system.retrieve_batch(queries, 9), queries, list(map(np.array, golds)))
 
 
 def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build) -> None:
-    kb = kb_of(*FRUIT)
-    assert Dense(kb).retrieve("red apple").passage_ids == ["p0", "p2", "p1", "p3"]
-    ranking = (Dense(kb) >> OracleGoldFirst({"q": ["p3", "p1"]}, 4)).retrieve("red apple")
+    plain = Dense(kb_of(*FRUIT)).retrieve("red apple")
+    assert plain.passage_ids == ["p0", "p2", "p1", "p3"]
+    ranking = gold_first(plain, np.array([1, 3]))
     assert ranking.passage_ids == ["p1", "p3", "p0", "p2"]
     assert ranking.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
-    assert ranking.hit(1).score_parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
-    assert (ranking.notes.oracle, ranking.notes.gold_found) == ("gold rerank", 2)
-
-
-LINKED = (
-    ("Ed Wood", "Directed by Tim Burton."),
-    ("Tim Burton", "An artist."),
-    ("Paris", "A city."),
-    ("Rome", "Paris."),
-)
 
 
 def test_gold_seeds_find_each_gold_passage_from_the_others(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*LINKED), dense_weight=0.0)  # the query names Paris alone, which only Rome mentions
-    found = OracleSeeded(system, {"q": ["p0", "p1"]}).retrieve("Paris")
+    (found,) = seeded(system, [Query("q", "Paris")], [0, 1])
     scores = dict(zip(found.passage_ids, found.scores, strict=True))
     assert scores["p0"] == pytest.approx(scores["p1"])  # two passages and one link, walked either way
     assert scores["p0"] > 0
-    assert found.notes.oracle == "gold seeds"
 
 
-def test_a_query_of_one_gold_passage_gets_the_ranking_of_the_system(kb_of: Build) -> None:
-    system = MentionPPR(kb_of(*FILMS))
-    found = OracleSeeded(system, {"q": ["p0"]}).retrieve("city of California")
-    assert found.passage_ids == system.retrieve("city of California").passage_ids
-    assert (found.notes.oracle, found.notes.warnings[0]) == ("gold seeds", "one gold passage: as it is")
-
-
-def test_gold_seeds_answer_a_batch_as_its_queries_one_by_one(kb_of: Build) -> None:
-    gold = {"a": ["p0", "p1"], "b": ["p0"], "c": ["p0", "p1", "p3"]}
-    system = OracleSeeded(MentionPPR(kb_of(*FILMS)), gold)
+def test_gold_seeds_answer_a_batch_as_its_queries_one_by_one_and_leave_single_gold_alone(kb_of: Build) -> None:
+    system, golds = MentionPPR(kb_of(*FILMS)), ([0, 1], [0], [0, 1, 3])
     queries = [Query(id_, "Ed Wood") for id_ in "abc"]
-    batch = system.retrieve_batch(queries, 4)
-    for query, found in zip(queries, batch, strict=True):
-        alone = system.retrieve(query, 4)
+    batch = seeded(system, queries, *golds)
+    for query, gold, found in zip(queries, golds, batch, strict=True):
+        (alone,) = seeded(system, [query], gold)
         assert (alone.passage_ids, alone.scores.tolist()) == (found.passage_ids, found.scores.tolist())
+    assert batch[1].passage_ids == system.retrieve("Ed Wood").passage_ids
 
 
-FACTS = (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("Tim Burton", "from", "Burbank", "p1"))
-
-
-def test_gold_entities_walks_from_the_right_entities_whatever_the_query_says(kb_of: Build) -> None:
-    ranking = OracleGoldEntities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank", "Xanadu"]}).retrieve("Paris")
-    assert ranking.passage_ids == ["p1", "p0"]
-    assert (ranking.notes.oracle, ranking.notes.not_in_the_graph) == ("gold entities", ("Xanadu",))
-
-
-def test_gold_entities_that_the_graph_lacks_leave_the_dense_ranking_and_say_so(kb_of: Build) -> None:
-    ranking = OracleGoldEntities(kb_of(*FILMS, facts=FACTS), {"q": ["Xanadu"]}).retrieve("city of California")
-    assert ranking.passage_ids[0] == "p3"
-    assert ranking.notes.warnings[0] == "no gold entity is in the graph: dense ranking"
-    assert ranking.notes.not_in_the_graph == ("Xanadu",)
+@pytest.mark.parametrize(("names", "found"), [(["Burbank", "Xanadu"], ["p1", "p0"]), (["Xanadu"], ["p2", "p0"])])
+def test_gold_entities_walk_whatever_the_query_says_and_are_dense_without_any(
+    kb_of: Build, names: list[str], found: list[str]
+) -> None:
+    (ranking,) = from_gold_entities(kb_of(*FILMS, facts=FACTS), [Query("q", "Paris")], [names], 9)
+    assert ranking.passage_ids[:2] == found[:2]
+    assert ranking.notes.warnings == (() if "Burbank" in names else ("no gold entity is in the graph: dense ranking",))
 
 
 @pytest.mark.parametrize("kept", [("p0", "p3"), ("p0", "p1", "p3")])
 def test_oracles_keep_to_the_candidates(kb_of: Build, kept: tuple[str, ...]) -> None:
-    kb = kb_of(*FILMS, facts=FACTS)
-    for system in (
-        OracleGoldEntities(kb, {"q": ["Burbank"]}),
-        OracleSeeded(MentionPPR(kb), {"q": ["p0", "p1"]}),
-        Dense(kb) >> OracleGoldFirst({"q": ["p0"]}),
-    ):
-        assert set(system.retrieve(Query("q", "x", kept)).passage_ids) <= set(kept)
-
-
-def test_a_query_without_gold_is_an_error_that_names_it(kb_of: Build) -> None:
-    kb = kb_of(*FILMS, facts=FACTS)
-    for system in (OracleSeeded(MentionPPR(kb), {}), OracleGoldEntities(kb, {}), Dense(kb) >> OracleGoldFirst({})):
-        with pytest.raises(KeyError, match="q9"):
-            system.retrieve(Query("q9", "x"))
-
-
-def test_no_oracle_is_a_system_and_its_repr_says_what_it_is(kb_of: Build) -> None:
-    kb = kb_of(*FILMS)
-    gold = {"q": ["p0"]}
-    built = (OracleSeeded(MentionPPR(kb), gold), OracleGoldEntities(kb, gold), Dense(kb) >> OracleGoldFirst(gold))
-    assert all("Oracle" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
-    assert not [name for name in systems.names() if "gold" in name or "oracle" in name]
+    kb, queries = kb_of(*FILMS, facts=FACTS), [Query("q", "x", kept)]
+    for (ranking,) in (from_gold_entities(kb, queries, [["Burbank"]], 9), seeded(MentionPPR(kb), queries, [0, 1])):
+        assert set(ranking.passage_ids) <= set(kept)

@@ -13,7 +13,7 @@ import pytest
 from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.identity import parameters, tuning
+from kg2rag.evaluation.identity import identity, tuning
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
@@ -113,11 +113,11 @@ def test_files_and_what_a_repr_hides_come_with_a_checksum(kb: KnowledgeBase, dat
     file, sums = tmp_path / "links.json", set()
     for entity in ("Auth Service", "API Gateway"):
         file.write_text(json.dumps({"q001": [entity]}), encoding="utf-8")
-        (checksum,) = parameters({"linker": f"ngram+gold({file})"})["linker"]["sha256"]
+        (checksum,) = identity({"linker": f"ngram+gold({file})"}, record=True)["linker"]["sha256"]
         sums.add(checksum)
     ids = data.corpus.ids
     for row in (0, 1):
-        recorded = parameters(Recorded(data.corpus, {"q001": [(ids[row], 1.0)]}, "theirs"))
+        recorded = identity(Recorded(data.corpus, {"q001": [(ids[row], 1.0)]}, "theirs"), record=True)
         sums.add(recorded["run"]["sha256"])
     assert len(sums) == 4
 

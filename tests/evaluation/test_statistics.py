@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from kg2rag.evaluation import score_table
-from kg2rag.evaluation.score_table import non_inferiority, p_of_best, pair_table, win_tie_loss
+from kg2rag.evaluation.score_table import p_of_best, pair_table, win_tie_loss
 from kg2rag.evaluation.statistics import detectable_difference, holm, p_values, t_test
 
 
@@ -237,25 +236,3 @@ def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_o
 def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families_and_a_clear_one_is_called(means):
     assert sum(best(one)[1] < 0.05 for one in families(3, means)) <= MOST
     assert sum(best(one)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES
-
-
-def test_non_inferiority_by_hand():
-    # Differences -1, 0, 1 and a margin of 2: mean 0 + 2, sd 1, t = 2 / (1 / sqrt 3) = 3.464, one-sided p of t(2).
-    table = non_inferiority({"base": np.zeros(3), "other": np.array([-1.0, 0, 1])}, "base", 2.0)
-    [row] = table.to_dict("records")
-    assert (row["system"], row["difference"]) == ("other", 0)
-    assert row["p"] == row["p_holm"] == pytest.approx(0.0742 / 2, abs=5e-5)
-    assert row["low"] == pytest.approx(-2.92 / math.sqrt(3), abs=1e-3)  # t(2) at .95 is 2.920
-    never = non_inferiority({"base": np.ones(9), "same": np.ones(9), "worse": np.full(9, 0.5)}, "base", 0.1)
-    assert never["p"].tolist() == [0, 1]
-    with pytest.raises(ValueError, match="margin"):
-        non_inferiority({"a": np.zeros(3), "b": np.zeros(3)}, "a", 0.0)
-
-
-def test_a_loss_as_large_as_the_margin_is_called_none_in_at_most_5_per_cent():
-    rng = np.random.default_rng(4)
-    wrong = sum(
-        non_inferiority({"base": np.zeros(30), "worse": rng.normal(-0.2, 0.5, 30)}, "base", 0.2)["p"].item() < 0.05
-        for _ in range(FAMILIES)
-    )
-    assert 0 < wrong <= MOST

@@ -16,7 +16,7 @@ from scipy.stats import ttest_1samp
 import kg2rag
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.statistics import p_values
-from kg2rag.evaluation.verdict import Verdict, interval_of_difference, questions_needed
+from kg2rag.evaluation.verdict import Verdict, distance, interval_of_difference, questions_needed
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 N = 200
@@ -59,12 +59,19 @@ TEXT, WORSE = Sometimes(0.5, 1), Sometimes(0.3, 2)
         (Sometimes(0.6, 5, "graph"), 10, "inconclusive", "text"),
         (Sometimes(0.5, 1, "graph"), N, "no", "text"),  # ties alone, and enough of them
         (Sometimes(0.5, 1, "graph"), 10, "inconclusive", "text"),  # ten ties say nothing
+        (Sometimes(0.5, 1, "graph"), 70, "inconclusive", "text"),
+        (
+            Sometimes(0.5, 1, "graph"),
+            72,
+            "no",
+            "text",
+        ),  # .95^72 < .025: they rule out that one question in twenty gains
     ],
 )
 def test_the_best_graph_system_is_judged_against_the_best_plain_one(
     graph: Sometimes, n: int, answer: str, take: str
 ) -> None:
-    worse = {"worse": WORSE} if n == N else {}  # of ten questions the worse one happens to find more
+    worse = {"worse": WORSE} if n == N else {}  # of few questions the worse one happens to find more
     result = compared(n, **worse, text=TEXT, graph=graph)
     found = result.verdict()
     assert (found.answer, found.take, found.graph) == (answer, take, "graph")
@@ -74,6 +81,30 @@ def test_the_best_graph_system_is_judged_against_the_best_plain_one(
     assert (found.more is None) == (answer != "inconclusive")
     assert found.kinds["questions"].tolist() == [n / 2, n / 2]
     assert found.kinds["gain"].mean() == pytest.approx(found.gain)
+
+
+@pytest.mark.parametrize(("n", "answer"), [(10, "yes"), (4, "inconclusive")])
+def test_questions_that_all_agree_are_enough_where_an_honest_interval_leaves_out_0(n: int, answer: str) -> None:
+    found = compared(n, text=Sometimes(0.0, 1), graph=Sometimes(1.0, 1, "graph")).verdict()
+    unseen = 1 - 0.025 ** (1 / n)  # of all questions, which may all have lost
+    assert (found.gain, found.high, found.answer) == (1.0, 1.0, answer)
+    assert found.low == pytest.approx(1 - 2 * unseen, abs=1e-4)
+    assert found.p == 2 * 0.5**n
+
+
+def test_a_gain_that_is_significant_but_not_worth_a_graph_is_no() -> None:
+    result = compared(text=Sometimes(0.5, 1), graph=Sometimes(0.9, 3, "graph"))
+    found = result.verdict(worth=0.9)
+    assert (found.p < 0.05, found.low > 0, found.answer) == (True, True, "no")
+
+
+@pytest.mark.parametrize("n", [5, 10, 40])
+def test_the_interval_covers_the_mean_where_few_questions_differ(n: int) -> None:
+    rng, covered = np.random.default_rng(n), 0
+    for _ in range(200):  # the t interval covers it in 16 to 71 %
+        low, high = interval_of_difference(rng.choice([-1.0, 0.5], n, p=[0.03, 0.97]))
+        covered += low <= 0.455 <= high
+    assert covered >= 185
 
 
 def test_it_is_shown_as_text_as_html_above_the_scores_and_as_json(tmp_path: Path) -> None:
@@ -130,19 +161,16 @@ def test_the_interval_leaves_out_what_the_test_rejects(shift: float) -> None:
     low, high = interval_of_difference(values)
     assert (low <= shift <= high) == (p_values(values - shift) >= 0.05)
     assert (low, high) == pytest.approx(tuple(ttest_1samp(values, 0).confidence_interval()), abs=0.02)
-
-
-def test_questions_that_share_gold_are_one_piece_of_evidence() -> None:
-    values = np.random.default_rng(5).normal(0.2, 0.7, 60)
-    low, high = interval_of_difference(np.repeat(values, 4), groups=np.repeat(np.arange(60), 4))
-    assert (low, high) == pytest.approx(interval_of_difference(values), abs=0.005)
+    alike = interval_of_difference(np.repeat(values, 4), groups=np.repeat(np.arange(60), 4))  # one piece of evidence
+    assert alike == pytest.approx((low, high), abs=0.005)
 
 
 def test_the_number_of_questions_by_hand() -> None:
-    # d = .5: ((1.95996 + .84162) / .5)^2 = 31.4; Wilson with 0 of n below .5 needs 3.8415 * .5 / .5 = 3.8
-    values = np.array([0.0, 2.0]) * 0.5**0.5  # sd 1
-    assert questions_needed(values, 0.5) == 32
-    assert questions_needed([0.0, 0.0], 0.05) == 73  # 3.8415 * .95 / .05 = 72.99
+    # sd 1 of two: its upper end is 1 / sqrt(.0642), for 20 % of chi-squared with one degree are below .0642.
+    values = np.array([-1.0, 1.0]) * 0.5**0.5
+    assert questions_needed(values, 1.0) == 123  # ((1.95996 + .84162) / 1)^2 / .0642 = 122.3
+    assert questions_needed([0.0, 0.0], 0.05) == 72  # ln .025 / ln .95 = 71.9
+    assert (distance(0.04, 0.05), distance(-0.01, 0.05)) == (0.04, pytest.approx(0.06))
 
 
 @pytest.mark.realdata

@@ -3,8 +3,7 @@
 `Sweep` says what is run and runs it, `read_sweep` reads one from a file, `SweepResult` holds the results.
 """
 
-from kg2rag.experiments.sweep.definition import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
-from kg2rag.experiments.sweep.sweep import Sweep
+from kg2rag.experiments.sweep.sweep import Sweep, read_sweep
 
 __all__ = ["Sweep", "SweepResult", "read_sweep"]

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.metrics import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
 from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from kg2rag.compute import write
-from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.metrics import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, p_values
 from kg2rag.report.markup import pipe_table, plain
 from kg2rag.retrievers.systems import parameters

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from kg2rag.compute import Store
@@ -23,73 +21,6 @@ if TYPE_CHECKING:
 
 Bench = Sequence[tuple[QADataset, KnowledgeBase, Sequence[str]]]
 """What a configuration runs on: a data set, or a dev and a test set, each with a knowledge base and its labels."""
-
-
-def whole(key: str, value: object, least: int) -> None:
-    """Refuse what is no whole number, or below the least one."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{key} = {value!r}: expected a whole number, at least {least}.")
-
-
-def known_keys(where: str, given: Mapping[str, object], known: Sequence[str]) -> None:
-    """Refuse a key that is none of those known; `where` stands before it."""
-    for key in given:
-        if key not in known:
-            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(sorted(known))}.")
-
-
-@dataclass(frozen=True)
-class Split:
-    """How questions are divided into dev, where configurations are chosen, and test, where the chosen are judged.
-
-    Parameters
-    ----------
-    dev : the share of questions to choose by, in (0, 1), of each type of question (or number of hops, where types are
-        not known) alike; or, with `test`, the name of the set's own split.
-    test : the name of the set's own split.
-    seed : of the draw.
-    """
-
-    dev: float | str = 0.5
-    test: str | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.dev, str) != isinstance(self.test, str) or self.dev == self.test:
-            raise ValueError(
-                f"split: dev = {self.dev!r}, test = {self.test!r}. Give dev as a share alone, such as 0.5, or dev and "
-                "test as two of the set's own splits."
-            )
-        share = isinstance(self.dev, int | float) and not isinstance(self.dev, bool) and 0 < self.dev < 1
-        if not (share or isinstance(self.dev, str)):
-            raise ValueError(f"split.dev = {self.dev!r}: expected a share between 0 and 1.")
-        whole("split.seed", self.seed, 0)
-
-    @classmethod
-    def read(cls, given: object) -> Split:
-        """The split of a table with dev, seed and test."""
-        if not isinstance(given, Mapping):
-            raise ValueError(f"split = {given!r}: expected a table with dev, seed, test.")
-        known_keys("split.", given, ("dev", "seed", "test"))
-        return cls(**given)
-
-    def labels(self, data: Sequence[QADataset]) -> list[list[str]]:
-        """For each question of each data set, "dev" or "test". ValueError: one of the two would be empty."""
-        if self.test is not None:
-            return [[name] * len(one) for name, one in zip(("dev", "test"), data, strict=True)]
-        (only,) = data
-        groups: dict[str, list[int]] = {}
-        for i, question in enumerate(only.questions):
-            groups.setdefault(question.type or str(question.hops or ""), []).append(i)
-        random, share = np.random.default_rng(self.seed), float(self.dev)
-        line = [i for name in sorted(groups) for i in random.permutation(groups[name]).tolist()]
-        # The n-th is drawn where n · share passes a whole number: each stretch of the line gives its share.
-        dev = {i for n, i in enumerate(line) if math.floor((n + 1) * share) > math.floor(n * share)}
-        if not 0 < len(dev) < len(only):
-            raise ValueError(
-                f"split.dev = {self.dev} of {len(only)} questions leaves none for {'test' if dev else 'dev'}."
-            )
-        return [["dev" if i in dev else "test" for i in range(len(only))]]
 
 
 @dataclass(frozen=True)
@@ -111,7 +42,7 @@ class Configuration:
 
 @dataclass
 class Scorer:
-    """Runs and scores configurations; keeps the knowledge bases of one place open."""
+    """Runs and scores configurations, the work of a process; keeps the knowledge bases of one place open."""
 
     sweep: Sweep
     opened: dict[tuple[str, str, str], Bench] = field(default_factory=dict)
@@ -144,5 +75,5 @@ class Scorer:
             sweep, data = self.sweep, self.sweep.datasets[setting]
             given: dict[str, Any] = {"embedder": sweep.embedders[encoder], "store": sweep.store or Store()}
             kbs = [KnowledgeBase.build(one.corpus, sweep.sources[graph], **given) for one in data]
-            self.opened = {place: list(zip(data, kbs, sweep.labels(data), strict=True))}
+            self.opened = {place: list(zip(data, kbs, sweep.split.labels(data), strict=True))}
         return self.opened[place]

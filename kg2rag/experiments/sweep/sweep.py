@@ -1,7 +1,7 @@
 """Systems with the spaces of their parameters, on a data set -> every configuration, run and scored: `Sweep`.
 
 A configuration is a system whose run is asked of the store: what is there is read, what is not is run, so that a sweep
-that was interrupted goes on, and a larger one runs only what is new.
+that was interrupted goes on, and a larger one runs only what is new. `read_sweep` reads a sweep from a TOML file.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ import pandas as pd
 from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import tuning, without_folders
-from kg2rag.evaluation.metric_names import Metric, Metrics, parse_metrics
+from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
 from kg2rag.experiments.sweep import space
 from kg2rag.experiments.sweep.results import SweepResult
-from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split, whole
-from kg2rag.experiments.sweep.space import Space
+from kg2rag.experiments.sweep.scoring import Configuration, Scorer
+from kg2rag.experiments.sweep.space import Space, Split
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
-from kg2rag.types import Corpus, Passage, QADataset
+from kg2rag.text.records import DataError, read_toml
+from kg2rag.types import Corpus, Passage, QADataset, at_least, one_of, require
 
 GraphSource = str | Extractor | KnowledgeGraph
 LARGEST = 8  # configurations that a worker is sent at once
+KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
+DATA_KEYS = ("limit", "name", "setting")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,22 +76,24 @@ class Sweep:
     metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
     objective: str | None = None
     k: int = 20
-    split: Mapping[str, object] | Split = field(default_factory=Split)
+    split: Any = field(default_factory=Split)
     search: Literal["grid", "random"] = "grid"
     samples: int = 20
     seed: int = 0
     store: Store | None = None
 
     def __post_init__(self) -> None:
-        for key, value, least in (("k", self.k, 1), ("samples", self.samples, 1), ("seed", self.seed, 0)):
-            whole(key, value, least)
-        if self.search not in ("grid", "random"):
-            raise ValueError(f"search = {self.search!r}. Known: grid, random.")
+        for key, value, rule in (
+            ("k", self.k, at_least(1)),
+            ("samples", self.samples, at_least(1)),
+            ("seed", self.seed, at_least(0)),
+            ("search", self.search, one_of(("grid", "random"))),
+        ):
+            require(key, value, str if key == "search" else int, rule)
         names = [metric.name for metric in self.scored]
         if self.objective is not None and self.objective not in names:
             raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
-        if not isinstance(self.split, Split):
-            object.__setattr__(self, "split", Split.read(self.split))
+        object.__setattr__(self, "split", Split.read(self.split))
         for system, spaces in self.spaces:
             for settings in space.each_value_once(spaces):
                 self._tried(system, settings)
@@ -146,7 +151,6 @@ class Sweep:
         """Setting -> its data sets: one, or a dev and a test set."""
         from kg2rag.datasets import load
 
-        assert isinstance(self.split, Split)
         if isinstance(self.data, QADataset):
             if self.path or self.setting or self.limit or self.split.test:
                 raise ValueError(
@@ -205,7 +209,7 @@ class Sweep:
     def plan(self) -> str:
         """What `run` would do, in words; nothing is run or written."""
         counts = pd.Series([one.system for one in self.configurations]).value_counts(sort=False)
-        parts = [label for data in self.datasets.values() for labels in self.labels(data) for label in labels]
+        parts = [label for data in self.datasets.values() for labels in self.split.labels(data) for label in labels]
         return "\n".join(
             [
                 f"{self.name}: {len(self.configurations)} configurations: "
@@ -216,11 +220,6 @@ class Sweep:
                 "Runs that are in the store are read, not run again.",
             ]
         )
-
-    def labels(self, data: Sequence[QADataset]) -> list[list[str]]:
-        """For each question of each data set, "dev" or "test"."""
-        assert isinstance(self.split, Split)
-        return self.split.labels(data)
 
     def run(
         self,
@@ -267,7 +266,7 @@ class Sweep:
             "name": self.name,
             "search": self.search,
             "k": self.k,
-            "split": vars(self.split),
+            "split": self.split.model_dump(),
             "data": {name: [provenance.data(one) for one in sets] for name, sets in self.datasets.items()},
             "graphs": {
                 label: {"source": without_folders(one), "fingerprint": one.fingerprint}
@@ -296,3 +295,36 @@ def _all_named(key: str, found: dict[str, Any], named: Mapping[str, object]) -> 
     if len(found) < len(named) or not found:
         raise ValueError(f"{key} = {list(named)}: give each a label of its own, as label = name.")
     return found
+
+
+def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:
+    """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
+
+    Parameters
+    ----------
+    path : file or folder of the data; no sweep file contains it, because those are shared and data are not.
+    """
+    file = Path(file)
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist or is no file.")
+    given = read_toml(file)
+    try:
+        return Sweep(**_options(given), path=path, store=store, name=str(given.get("name", file.stem)))
+    except ValueError as error:
+        raise DataError(f"{file}: {error}") from error
+
+
+def _options(given: Mapping[str, object]) -> dict[str, Any]:
+    about = {"name": given["data"]} if isinstance(given.get("data"), str) else given.get("data")
+    if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
+        raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
+    for where, table, known in (("", given, (*KEYS, "data")), ("data.", about, DATA_KEYS)):
+        for key in set(table) - set(known):  # a path is given on the command line (--path)
+            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(sorted(known))}.")
+    for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoders", str | list | dict)):
+        value = given.get(key, [])
+        names = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
+            raise ValueError(f'{key} = {value!r}: expected a list of names, such as ["recall@5"].')
+    rest = {key: value for key, value in given.items() if key not in ("data", "name")}
+    return {**rest, **{key: value for key, value in about.items() if key != "name"}, "data": about["name"]}

@@ -7,7 +7,7 @@ passage states; a triple without a passage brings nothing to a passage, so it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -138,24 +138,6 @@ def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | Non
     hops = entities[graph.mentions.owners]
     np.minimum.at(found, graph.mentions.others[hops >= 0], hops[hops >= 0])
     return np.where((found == far) | (False if allowed is None else ~allowed), -1, found)
-
-
-def connected(graph: KnowledgeGraph, groups: Sequence[IntArray], hops: int, allowed: Flags | None = None) -> bool:
-    """Whether passages are connected: each leads to each by steps of at most `hops` triples from entity to entity.
-
-    Parameters
-    ----------
-    groups : the corpus rows of each thing to be joined, one row where it is a passage, several for a document.
-    hops : 0 requires a shared entity, 1 a triple between an entity of the one and an entity of the other.
-    """
-    named = [np.unique(graph.mentioned.of_all(rows)) for rows in groups]
-    reached, waiting = {0}, [0]
-    while waiting:
-        near = entity_hops(graph, named[waiting.pop()].tolist(), hops, allowed) >= 0
-        fresh = [other for other in range(len(groups)) if other not in reached and near[named[other]].any()]
-        reached.update(fresh)
-        waiting += fresh
-    return len(reached) == len(groups)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, c
 NAME = "dynamic_hybrid"
 COLOUR = "#8C6BB1"  # in plots
 TUNING = (
-    Tuned(NAME, "the rules that tell kinds of query apart", "chosen", ("musique-100", "cosqa-500")),
-    Tuned(NAME, "all that mention_ppr, its graph side, has", "chosen", ("musique-100", "hotpotqa-300", "2wiki-1000")),
+    Tuned(NAME, "the rules that tell kinds of query apart", "chosen", None, ("musique-100", "cosqa-500")),
+    Tuned(NAME, "all of mention_ppr, its graph side", "chosen", 61, ("musique-100", "hotpotqa-300", "2wiki-1000")),
 )
 
 

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.retrievers.mention_chains.candidates import (
     ALONE,
@@ -294,6 +295,12 @@ class Searched:
         at = np.flatnonzero(source >= 0)
         return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
 
+    def walked_alone(self, dense: int, bm25: int) -> NDArray[np.bool_]:
+        """(m,) which candidates are among the first so many of neither vectors nor words."""
+        found, words = self.found, self.found.first(self.found.bm25, bm25)
+        texts = [found.first(found.cosine, dense), words[found.bm25[words] > 0]]
+        return ~np.isin(self.evidence.rows, np.concatenate(texts))
+
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
         """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""
         best: tuple[str, ...] | None = None
@@ -303,8 +310,8 @@ class Searched:
             named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
             best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
         return ChainsNotes(
-            {"chains": self.order.formula, "dense": "least score - place"},
-            {"chains": "graph", "dense": "dense"},
+            {"chains": self.order.formula, "walk": self.order.formula, "dense": "least score - place"},
+            {"chains": "dense and bm25", "walk": "graph", "dense": "dense"},
             warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
             trust=round(self.trust, 4),
             chains=best,

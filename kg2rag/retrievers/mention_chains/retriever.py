@@ -44,18 +44,20 @@ COLOUR = "#D55E00"  # in plots
 LEXICAL = LexicalSettings()
 TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 TUNING = (
-    Tuned("mention_chains", "coefficients of all sums", "fitted", training=TRAINING),
+    Tuned("mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING),
     Tuned(
         "mention_chains",
-        "the mixture's form and signals, out of about 70, by leaving out a training set at a time",
+        "the mixture's form and signals, by leaving out a training set at a time",
         "known",
+        70,
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
         training=TRAINING,
     ),
     Tuned(
         "mention_chains",
-        "sources, beam, temperatures",
+        "sources, beam, temperatures, depths and weights of the walk and its start",
         "known",
+        550,
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500"),
         training=TRAINING[:3],
     ),
@@ -247,7 +249,7 @@ class MentionChains(VectorRetriever):
         return tokens, np.split(vectors, np.cumsum(list(map(len, phrases)))[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
-        """Candidates in their order; below them the nearest other passages."""
+        """Candidates in their order, "walk" where it alone found them; below them the nearest other passages."""
         ids = self.kb.corpus.ids
         if searched is None:
             return Ranking.of(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
@@ -256,10 +258,12 @@ class MentionChains(VectorRetriever):
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
         parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
+        alone = searched.walked_alone(self.dense_depth, self.bm25_depth)
         groups = {
-            "chains": (rows, scores, parts),
-            "dense": (beyond, least - place, {"least score": least, "place": place}),
+            name: (rows[at], scores[at], {part: one[at] for part, one in parts.items()})
+            for name, at in (("chains", ~alone), ("walk", alone))
         }
+        groups["dense"] = (beyond, least - place, {"least score": least, "place": place})
         paths = ChainPaths(searched.walked, searched.continued)
         notes = searched.notes(self.kb.corpus, self.beam_temperature)
         return Ranking.joined(query.id, groups, ids, paths, notes).top(min(k, self.depth))

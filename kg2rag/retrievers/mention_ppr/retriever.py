@@ -36,6 +36,7 @@ TUNING = (
         "mention_ppr",
         "the ranges whose middle its weights are: damping, temperatures, backward, name, title and query name weight",
         "chosen",
+        61,
         sets=("musique-100", "hotpotqa-300", "2wiki-1000"),
     ),
 )
