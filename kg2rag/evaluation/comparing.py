@@ -17,17 +17,16 @@ import pandas as pd
 from kg2rag.compute import TokenCounter
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.budgets import depths_to, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
 from kg2rag.evaluation.identity import identity, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, Systems, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metric, Metrics, PassageTokens, checked_scores, parse_metrics
 from kg2rag.evaluation.overlap import POOLED, agreement
-from kg2rag.evaluation.per_query import graph_use, per_query_table, reads_graph
 from kg2rag.evaluation.runs import Run, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
 from kg2rag.evaluation.storage import require_place
+from kg2rag.evaluation.tables import depths_to, graph_use, per_query_table, reads_graph, returned_sizes, token_curve
 from kg2rag.types import GoldUnit, QADataset, at_least, one_of, require, require_dataset, require_k
 
 

@@ -16,20 +16,13 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.evaluation import storage
-from kg2rag.evaluation.budgets import against_others, larger_sets
+from kg2rag.evaluation import storage, tables
 from kg2rag.evaluation.ceilings import OracleLadder, oracle_ladder
 from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.overlap import Agreement
-from kg2rag.evaluation.per_query import (
-    ABOUT,
-    GROUPS,
-    Group,
-    grouped_means,
-    largest_differences,
-)
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, pair_table
+from kg2rag.evaluation.tables import ABOUT, GROUPS, Group
 from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, questions_needed, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
@@ -66,7 +59,7 @@ class Comparison(report.Tabular):
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     config : all that the numbers depend on, as JSON values.
-    token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `budgets.token_curve`.
+    token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `tables.token_curve`.
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
     per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None without any.
     inputs : the systems and the data, in memory only, for the diagnosis; None in a loaded comparison.
@@ -112,7 +105,7 @@ class Comparison(report.Tabular):
     @property
     def larger_sets(self) -> dict[str, str]:
         """System -> in words, how much more it returns than the others; only those that return over 10 % more."""
-        return larger_sets(self.sizes)
+        return tables.larger_sets(self.sizes)
 
     @property
     def sheet(self) -> report.Sheet:
@@ -127,8 +120,7 @@ class Comparison(report.Tabular):
     def to_frame(self) -> pd.DataFrame:
         """Means: one row per system, one column per metric, then `ms_per_query`.
 
-        Where a metric reads whole hits, then `tokens_per_query`, those within the greatest depth read, and
-        `larger_set`: whether the system returns over 10 % more hits or tokens than the others at any of these depths.
+        Where one reads hits, then `tokens_per_query` within the greatest depth, and `larger_set`: see `larger_sets`.
         """
         frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
         frame = frame.loc[self.systems, self.metrics]
@@ -152,13 +144,9 @@ class Comparison(report.Tabular):
     ) -> str:
         """The whole report as one self-contained page, with its questions to filter and look into.
 
-        Parameters
-        ----------
         further : views that are shown too, such as `waterfall("mention_ppr")`.
-        data : has texts and gold of a comparison that was loaded; another one remembers its own.
+        data : texts and gold of a comparison that was loaded. ValueError: other data than were compared.
         megabytes : of the questions with their hits, about; the scores alone of those beyond are listed.
-
-        Raises ValueError: other data than were compared.
         """
         many = [name for name in GROUPS if len(self.per_query[name].unique()) > 1]
         groups: dict[str, pd.DataFrame] = {name: self.compare_by(name) for name in many}
@@ -180,8 +168,6 @@ class Comparison(report.Tabular):
     def verdict(self, metric: str | None = None, *, worth: float = WORTH) -> Verdict:
         """Does a graph help here: yes, no, or how many more questions would tell; and which system to take.
 
-        Parameters
-        ----------
         metric : recall@5 where it was measured, else the first.
         worth : the gain that would be worth a graph, in the metric's unit: it is "no" where as much is ruled out.
 
@@ -220,31 +206,23 @@ class Comparison(report.Tabular):
         return report.Frame(self.to_html(*further, **{"megabytes": 4, **options}), height)
 
     def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
-        """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report.
-
-        A matplotlib figure: Jupyter shows it, `savefig` writes it.
-        """
-        drawn: dict[str, Callable[[], Figure]] = {
-            "means": lambda: plots.bar_chart(self.scores, self.baseline),
-            "depth": lambda: plots.recall_curve(self.curve, self.baseline),
-            "tokens": lambda: plots.token_curve(self.token_curve, self.baseline),
+        """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report."""
+        drawn: dict[str, tuple[Callable[[pd.DataFrame, str], Figure], pd.DataFrame]] = {
+            "means": (plots.bar_chart, self.scores),
+            "depth": (plots.recall_curve, self.curve),
+            "tokens": (plots.token_curve, self.token_curve),
         }
         if kind not in drawn:
             raise ValueError(unknown("kind of plot", kind, drawn))
-        return drawn[kind]()
+        draw, table = drawn[kind]
+        return draw(table, self.baseline)
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
-        """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.
-
-        Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
-        """
+        """Every pair of systems tested in one metric, the first or the one named; see `pair_table`."""
         return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self.clusters)
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
-        """What each graph brings beyond its shufflings, tested over questions and shufflings.
-
-        Of comparisons over graphs and placebos called "graph" and "graph-shuffled"; see `score_table.against_placebo`.
-        """
+        """What each graph brings beyond its shufflings, called "graph-shuffled"; see `score_table.against_placebo`."""
         return against_placebo(self.per_query, self.per_seed, self._metric(metric))
 
     def _by_system(self, metric: str | None) -> dict[str, FloatArray]:
@@ -261,31 +239,24 @@ class Comparison(report.Tabular):
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""
-        return against_others(self.sizes)
+        return tables.against_others(self.sizes)
 
     def compare_by(self, column: Group) -> pd.DataFrame:
-        """Means within each type, number of hops or of gold passages: index (group, system), `n`, then the metrics.
-
-        Questions whose type or hops are not known form the group "unknown".
-        """
-        return grouped_means(self.per_query, column, self.metrics)
+        """Means within each type, number of hops or of gold passages: index (group, system), `n`, then the metrics."""
+        return tables.grouped_means(self.per_query, column, self.metrics)
 
     def differences(self, metric: str | None = None, limit: int = 10, *, system: str | None = None) -> pd.DataFrame:
-        """The questions on which systems, or the one named, and the baseline differ most, by the first or one metric.
+        """The questions on which systems, or the one named, and the baseline differ most; see `largest_differences`.
 
-        Columns query_id, question, system, score, baseline, difference; largest first. Of equally large ones each
-        system shows one before any shows a second. ValueError: an unknown system, or the baseline itself.
+        ValueError: an unknown system, or the baseline itself.
         """
         if system is not None and _known("system", system, self.systems) == self.baseline:
             others = ", ".join(name for name in self.systems if name != self.baseline)
             raise ValueError(f"System {system!r} is the baseline itself. Name one of: {others or 'none'}.")
-        return largest_differences(self.per_query, self._metric(metric), self.baseline, limit, system)
+        return tables.largest_differences(self.per_query, self._metric(metric), self.baseline, limit, system)
 
     def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
-        """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`.
-
-        Raises ValueError: an unknown system, a loaded comparison, or a system that now returns other passages.
-        """
+        """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`."""
         retriever, data = self._inputs_of(system)
         return waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
 
@@ -318,9 +289,8 @@ class Comparison(report.Tabular):
     def save(self, directory: Path | str, *, texts: bool = True) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, runs/NAME.trec.gz, qrels, the page and config.json.
 
-        The same runs give the same bytes. Of a system with several seeds, the first one's run is written. What an
-        earlier comparison left in this directory is removed. `texts=False` leaves out page, qrels, texts, notes and
-        hits that no metric reads: what is left may be published with the code, whoever owns the texts.
+        The same runs give the same bytes. What an earlier comparison left there is removed. `texts=False` leaves out
+        page, qrels, texts, notes and hits that no metric reads: what is left may be published with the code.
 
         Returns the path of the report, or of the folder.
         """

@@ -65,14 +65,14 @@ def load_average() -> float | None:
 def commit() -> dict[str, object] | None:
     """The git commit of the checkout that this package runs from, and whether files differ from it, or None."""
     git = shutil.which("git") if (_CHECKOUT / ".git").exists() else None
-    head = _ask(git, "rev-parse", "--verify", "--quiet", "HEAD") if git else ""
-    return {"id": head, "changed": bool(_ask(git, "status", "--porcelain", "-uno"))} if git and head else None
 
+    def ask(*arguments: str) -> str:
+        command = [git or "", "-C", str(_CHECKOUT), *arguments]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603 - no shell
+        return answer.stdout.strip()
 
-def _ask(git: str, *arguments: str) -> str:
-    command = [git, "-C", str(_CHECKOUT), *arguments]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603 - no shell
-    return answer.stdout.strip()
+    head = ask("rev-parse", "--verify", "--quiet", "HEAD") if git else ""
+    return {"id": head, "changed": bool(ask("status", "--porcelain", "-uno"))} if head else None
 
 
 def _version(name: str) -> str | None:
@@ -102,13 +102,9 @@ def _of_kb(kb: KnowledgeBase, *, encoded: bool) -> dict[str, Any]:
     if encoded:
         encoder["fingerprint"] = kb.embedder.fingerprint(kb.store)
         encoder |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
-    return {
-        "corpus": kb.corpus.fingerprint,
-        "passages": len(kb.corpus),
-        "shuffled": kb.mention_table is not None,
-        "graph": {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint},
-        "encoder": encoder,
-    }
+    graph = {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint}
+    about = {"corpus": kb.corpus.fingerprint, "passages": len(kb.corpus), "shuffled": kb.mention_table is not None}
+    return {**about, "graph": graph, "encoder": encoder}
 
 
 def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -130,38 +126,30 @@ def now() -> str:
 
 
 def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]) -> dict[str, Any]:
-    """The part of a configuration that says what its systems read, on which machine and when.
+    """The part of a configuration that says what its systems read, on which machine and when; `runs` are `Run.about`.
 
-    `runs` : name -> `Run.about`. Machine and versions are those of the first run; `runs` has what others were made by.
+    Machine and versions are those of the first run; `runs` has what others were made by.
     """
     first, *_ = runs.values()
     machine = ("python", "platform", "processor", "versions", "threads", "blas", "commit")
-    other = {
-        name: {key: about[key] for key in ("started", "load_average")}
-        | {key: about[key] for key in machine if about[key] != first[key]}
-        for name, about in runs.items()
-    }
+    other, known = {}, dict[str, dict[str, Any]]()
+    for name, about in runs.items():
+        when = {key: about[key] for key in ("started", "load_average")}
+        other[name] = when | {key: about[key] for key in machine if about[key] != first[key]}
+        for kb in about["knowledge"]:  # each once, with its encoder as whoever opened it describes it
+            key = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
+            one = known.setdefault(key, {"systems": [], **kb})
+            one["systems"].append(name)
+            one["encoder"] = max(one["encoder"], kb["encoder"], key=len)
     unread = {name: chosen_graphs(systems[name]) for name, about in runs.items() if not about["read_graph"]}
-    graphs = {json.dumps(one): one for about in runs.values() for one in about["graphs"]}
     return {
-        "knowledge": _together(runs),
-        "graphs": list(graphs.values()),
+        "knowledge": list(known.values()),
+        "graphs": list({json.dumps(one): one for about in runs.values() for one in about["graphs"]}.values()),
         "graph_unread": {name: graphs for name, graphs in unread.items() if graphs},
         **{key: first[key] for key in machine},
         "started": min(about["started"] for about in runs.values()),
         "runs": other,
     }
-
-
-def _together(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each knowledge base once, with the systems that read it, and its encoder as whoever opened it describes it."""
-    known: dict[str, dict[str, Any]] = {}
-    for name, kb in ((name, kb) for name, about in runs.items() for kb in about["knowledge"]):
-        key = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
-        one = known.setdefault(key, {"systems": [], **kb})
-        one["systems"].append(name)
-        one["encoder"] = max(one["encoder"], kb["encoder"], key=len)
-    return list(known.values())
 
 
 def data(one: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:

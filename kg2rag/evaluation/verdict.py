@@ -31,9 +31,9 @@ from numpy.typing import ArrayLike
 
 from kg2rag.evaluation.ceilings import EVERY, graph_reach
 from kg2rag.evaluation.identity import knowledge_bases
-from kg2rag.evaluation.per_query import GROUPS
 from kg2rag.evaluation.score_table import SUFFIX
 from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, by_group, columns, p_values
+from kg2rag.evaluation.tables import GROUPS
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render

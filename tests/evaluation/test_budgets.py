@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kg2rag.evaluation import compare, evaluate
-from kg2rag.evaluation.budgets import against_others, larger_sets, returned_sizes, token_curve
 from kg2rag.evaluation.metrics import PassageTokens, parse_metrics
+from kg2rag.evaluation.tables import against_others, larger_sets, returned_sizes, token_curve
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 

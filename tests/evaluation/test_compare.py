@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.per_query import grouped_means, sharing_gold
+from kg2rag.evaluation.tables import grouped_means, sharing_gold
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 METRICS = ["recall@2", "mrr@10"]

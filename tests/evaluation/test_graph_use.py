@@ -10,7 +10,7 @@ import pytest
 
 import kg2rag
 from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
-from kg2rag.evaluation.per_query import graph_use, reads_graph
+from kg2rag.evaluation.tables import graph_use, reads_graph
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Notes, Ranking

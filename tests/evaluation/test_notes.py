@@ -10,7 +10,7 @@ import pytest
 
 from kg2rag.evaluation import compare
 from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.per_query import notes_json
+from kg2rag.evaluation.tables import notes_json
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
