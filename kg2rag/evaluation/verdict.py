@@ -15,7 +15,7 @@ are not (-.14 to .48), and ten ties say nothing; 72 of them rule out five points
 
 References: Hartigan, JASA 64 (1969), "Using Subsample Values as Typical Values" (the interval). Clopper & Pearson,
 Biometrika 26 (1934) (what was not seen). Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what would
-matter). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4, and Browne, Statistics in Medicine 14 (1995) (how many).
+matter). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how many questions).
 """
 
 from __future__ import annotations
@@ -259,19 +259,17 @@ def distance(gain: float, worth: float) -> float:
 
 
 def questions_needed(differences: ArrayLike, least: float, level: float = LEVEL) -> int:
-    """How many questions like these show a mean difference of `least` with 80 % power.
+    """How many questions show a mean difference of `least` with 80 % power, if all differ as much as these.
 
-    They are enough for the paired t-test, ((z(1 - level / 2) + z(power)) sd / least)² [Cohen 1988], and enough that,
-    were all of them ties, `least` would be ruled out (`unseen`). The standard deviation is the upper end of its
-    one-sided 80 % interval, for that of few questions is often too small [Browne 1995].
+    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / least)² [Cohen 1988]; and no
+    fewer than those of which, were all of them ties, Wilson's interval leaves out that a share of `least` differ.
     """
-    from scipy.stats import chi2, norm
+    from scipy.stats import norm
 
-    values = columns(differences)[0][0]
-    freedom = len(values) - 1
-    spread = values.std(ddof=1) * math.sqrt(freedom / chi2.ppf(1 - POWER, freedom)) if freedom else 0.0
-    by_power = ((norm.isf(level / 2) + norm.isf(1 - POWER)) * spread / least) ** 2
-    return math.ceil(float(max(by_power, math.log(level / 2) / math.log1p(-min(least, 0.99)))))
+    values, z = columns(differences)[0][0], norm.isf(level / 2)
+    spread = values.std(ddof=1) if len(values) > 1 else 0.0
+    by_power = ((z + norm.isf(1 - POWER)) * spread / least) ** 2
+    return math.ceil(float(max(by_power, z**2 * max(1 - least, 0) / least)))
 
 
 def _sides(result: Comparison) -> tuple[list[str], list[str]]:

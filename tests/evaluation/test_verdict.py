@@ -166,10 +166,10 @@ def test_the_interval_leaves_out_what_the_test_rejects(shift: float) -> None:
 
 
 def test_the_number_of_questions_by_hand() -> None:
-    # sd 1 of two: its upper end is 1 / sqrt(.0642), for 20 % of chi-squared with one degree are below .0642.
-    values = np.array([-1.0, 1.0]) * 0.5**0.5
-    assert questions_needed(values, 1.0) == 123  # ((1.95996 + .84162) / 1)^2 / .0642 = 122.3
-    assert questions_needed([0.0, 0.0], 0.05) == 72  # ln .025 / ln .95 = 71.9
+    # d = .5: ((1.95996 + .84162) / .5)^2 = 31.4; Wilson with 0 of n below .5 needs 3.8415 * .5 / .5 = 3.8
+    values = np.array([0.0, 2.0]) * 0.5**0.5  # sd 1
+    assert questions_needed(values, 0.5) == 32
+    assert questions_needed([0.0, 0.0], 0.05) == 73  # 3.8415 * .95 / .05 = 72.99
     assert (distance(0.04, 0.05), distance(-0.01, 0.05)) == (0.04, pytest.approx(0.06))
 
 
