@@ -142,7 +142,7 @@ def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
 def _chains(
     graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int
 ) -> list[tuple[int, tuple[int, ...], float]]:
-    """Seed, triples and strength of the walks beyond the neighbours that no other continues; strong, then long first."""
+    """Seed, triples and strength of the walks beyond the neighbours that no other continues; strong, then long."""
     around = graph.neighbourhood(entities, hops=hops, limit=limit)
     walks = [around.neighbour(at) for at in range(len(around.entities)) if around.hops[at] > 1]
     continued = {walk.path[:-1] for walk in walks}

@@ -35,8 +35,9 @@ COLOUR = "#B15928"  # in plots
 TUNING = (
     Tuned(
         "expansion_queries",
-        "dense_depth, graph_weight, hub_share and no_seeds, out of about 100",
+        "dense_depth, graph_weight, hub_share and no_seeds",
         "known",
+        100,
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
         training=("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa"),
     ),
