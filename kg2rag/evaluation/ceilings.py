@@ -83,18 +83,13 @@ class GraphCeiling:
 def graph_report(
     kb: KnowledgeBase, data: QADataset, *, hops: int = 3, linker: Linker | None = None, seed: int = 0
 ) -> GraphCeiling:
-    """How much of the gold of some questions the graph of a knowledge base could bring in.
+    """How much of the gold of some questions the graph of a knowledge base over their corpus could bring in.
 
-    Parameters
-    ----------
-    kb : over the corpus of `data`.
     hops : triples walked from the question's entities, at most.
     linker : finds these; where not given, names spelt out in the question (at most ten), else the nearest by vector.
     seed : of the random pairs.
 
-    Raises
-    ------
-    ValueError : the knowledge base is over another corpus, or `hops` is negative.
+    Raises ValueError: the knowledge base is over another corpus, or `hops` is negative.
     """
     return GraphCeiling(kb.graph.report(), graph_reach(kb, data, hops, linker), link_kinds(kb, data, seed=seed))
 
@@ -239,23 +234,15 @@ def oracle_ladder(
     depth: int = 100,
     name: str | None = None,
 ) -> OracleLadder:
-    """Run a system as it is, then with gold seeds, gold entities and a gold reranking.
+    """Run a system over `kb` as it is, then with gold seeds, gold entities and a gold reranking.
 
-    Parameters
-    ----------
-    system : a retriever over `kb`.
+    Gold entities are the ends of the questions' gold triples, without the answer, and start a PageRank over the graph,
+    whatever the system's own walk: a rung of another system, so it may be below the first.
+
     depth : hits that the gold reranker reads; no metric may read deeper.
     name : of the system, for the table; its own where not given.
 
-    Notes
-    -----
-    Gold seeds judge each gold passage by a run whose seeds include the *other* ones, beside the system's own. Gold
-    entities are the ends of the questions' gold triples, without the answer, and start a PageRank over the graph,
-    whatever the system's own walk: a rung of another system, so it may be below the first.
-
-    Raises
-    ------
-    ValueError : gold names documents, not passages; an unknown metric; a metric deeper than `depth`.
+    Raises ValueError: gold names documents, not passages; an unknown metric; a metric deeper than `depth`.
     """
     require_dataset(data)
     if data.unit != "passage":

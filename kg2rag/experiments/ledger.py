@@ -200,12 +200,7 @@ class Ledger(_Strict):
 
     @classmethod
     def read(cls, path: Path | str) -> Ledger:
-        """Read one file.
-
-        Raises
-        ------
-        FileNotFoundError : it is not there. ValueError : no TOML, or no ledger; names the file, the field and why.
-        """
+        """Read one file; DataError names the file, the field and why, FileNotFoundError: it is not there."""
         path = Path(path)
         content = read_toml(path)
         try:

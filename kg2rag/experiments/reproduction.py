@@ -1,19 +1,9 @@
 """Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number and run.
 
-**The tolerance** of a published mean of N questions against ours of n questions, whose scores have the standard
-deviation s (ours, between questions, n - 1 in the divisor), is 1.96 * SE + half a unit of the last digit printed, with
-the standard error SE of the difference of the two means:
-
-- `subset`: our n questions are a part of their N. Then only the N - n that we lack can move the means apart, and
-  SE = s * sqrt((N - n) / (N * n)), which is 0 where none is lacking. It takes our part to be drawn at random.
-- `other`: both sets were drawn from the same questions, each by itself. Then SE = s * sqrt(1 / n + 1 / N).
-
-The published scores of single questions are not known, so that s is taken for theirs too.
-
-**Verdicts** are of two kinds that are never counted together. Against what somebody else published: "ok" within the
-tolerance, "close" within twice the tolerance, "off" beyond. Against our own run of released code, with the same
-questions, passages and encoder, no chance is left: "same" where the printed digits are equal, "differs" otherwise.
-Runs over the same data share one knowledge base. What cannot be run here is blank, never zero.
+The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be drawn at random, our
+deviation for theirs, whose scores are not known. Verdicts are of two kinds that are never counted together: against
+what somebody else published, and against our own run of released code, where no chance is left. Runs over the same
+data share one knowledge base. What cannot be run here is blank, never zero.
 """
 
 from __future__ import annotations
@@ -103,8 +93,7 @@ class Reproduction:
     """One row a published number and run of ours, columns `COLUMNS`.
 
     `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is judged),
-    "not comparable" (`why` says what forbids a verdict), "not run" (`why` says what it needs). `sd` is the standard
-    deviation of our score between our `questions`; `tolerance` is what the verdict rests on.
+    "not comparable" or "not run" (`why` says why). `sd` : of our score between our `questions`.
     """
 
     frame: pd.DataFrame
@@ -201,15 +190,10 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
 def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
     """Run what can be run of some ledgers.
 
-    Parameters
-    ----------
     data : the folder below which the runs' folders lie.
     only : rows whose "ledger/system/set" contains this, whatever the case; all where empty.
-    progress : a bar on stderr, where that is a terminal.
 
-    Raises
-    ------
-    ValueError : no row fits `only`, or a run that the catalogue or a data set refuses.
+    Raises ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """
     root = Path(data)
     wanted = [

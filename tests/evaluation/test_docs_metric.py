@@ -44,12 +44,6 @@ def test_the_example_is_compared_like_any_other(page: dict[str, Any]) -> None:
     assert result.scores.set_index(["system", "metric"]).loc[("bm25", "last_gold"), "p_holm"] <= 1
 
 
-def test_the_mapping_of_the_page_names_its_columns(page: dict[str, Any]) -> None:
-    result = kg2rag.compare(page["systems"], page["data"], metrics=page["metrics"], k=20)
-    assert result.metrics == ["recall@5", "last_gold@10", "returned"]
-    assert result.to_frame().loc["dense", "returned"] == 20
-
-
 def test_the_example_is_known_by_name_once_a_package_registers_it(
     page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

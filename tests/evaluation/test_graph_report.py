@@ -89,18 +89,6 @@ def test_the_report_shows_itself_as_page_text_and_figure(kb: KnowledgeBase) -> N
     assert axes[0].lines[0].get_ydata().tolist() == [50, 100, 100, 100]
 
 
-def test_the_graphs_own_report_names_hubs_relations_and_orphans(tmp_path: Path) -> None:
-    report = GRAPH.report(hubs=2, relations=1)
-    assert report.hubs[["entity", "triples", "passages"]].values.tolist() == [["Rome", 2, 2], ["Bonn", 2, 2]]
-    assert report.relations.values.tolist() == [["near", 2, 2 / 3]]
-    assert report.sizes.loc["orphans", "value"] == 0
-    empty = KnowledgeGraph.build(Extraction(), CORPUS)
-    kb = KnowledgeBase.build(CORPUS, empty, embedder=WordEmbedder(), store=Store(tmp_path))
-    nothing = kg2rag.graph_report(kb, dataset(("p0", "p1")))
-    assert nothing.reach["gold"].max() == 0
-    assert nothing.links["kind"].tolist() == ["neighbour", "any"]
-
-
 @pytest.mark.realdata
 def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "musique-100"

@@ -43,21 +43,6 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
     assert result.to_frame().loc["expansion.written", METRICS].tolist() == alone.to_frame().iloc[0][METRICS].tolist()
 
 
-def test_a_placebo_under_several_seeds_is_one_row_with_the_deviation_between_them(
-    data: kg2rag.QADataset, mentions: KnowledgeBase
-) -> None:
-    placebos = [mentions.placebo(seed) for seed in range(3)]
-    result = kg2rag.compare(
-        {"expansion": ExpansionQueries}, data, graphs={"real": mentions, "placebo": placebos}, metrics=METRICS
-    )
-    assert result.systems == ["expansion.real", "expansion.placebo"]
-    singles = [kg2rag.compare({"x": ExpansionQueries(kb)}, data, metrics=METRICS) for kb in placebos]
-    means = [single.to_frame()["recall@5"].iloc[0] for single in singles]
-    assert result.to_frame().loc["expansion.placebo", "recall@5"] == pytest.approx(sum(means) / 3)
-    assert result.per_seed is not None
-    assert result.per_seed["recall@5"].tolist() == pytest.approx(means)
-
-
 @pytest.mark.parametrize(
     ("systems", "graphs", "message"),
     [

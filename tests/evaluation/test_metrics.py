@@ -54,15 +54,6 @@ def test_rankings_without_any_hit_score_zero_everywhere(data, fixed):
     assert (evaluate(nothing, data, names) == 0).all(axis=None)
 
 
-def test_scores_follow_the_order_of_questions_beyond_ten(data):
-    questions = tuple(Question(f"{i}", f"{i}?", {f"p{i}": 1}) for i in (11, 2, 1, 30, 3, 20, 9, 10, 4, 5, 6, 7))
-    many = replace(data, questions=questions)
-    found = [Ranking(q.id, np.arange(9), np.linspace(1, 0, 9), data.corpus.ids) for q in questions]
-    frame = evaluate(found, many, ["mrr"])
-    assert list(frame.index) == [q.id for q in questions]
-    assert scores_of(frame, "mrr") == pytest.approx([1 / (int(q.id) + 1) if int(q.id) < 9 else 0 for q in questions])
-
-
 def test_a_document_stands_at_the_rank_of_its_best_passage(data, fixed):
     system = fixed(q1="p9 p8 p1", q2="p3", q3="p5 p4 p7 p9")
     frame = evaluate(system.retrieve_batch(data.queries, 10), data, ["recall@2", "mrr"], unit="document")

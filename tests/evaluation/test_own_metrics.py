@@ -27,14 +27,6 @@ def rankings(data, fixed):
     return fixed(q1="p9 p0 p7 p1", q2="p2", q3="").retrieve_batch(data.queries, 100)
 
 
-def test_functions_and_names_stand_beside_each_other_in_the_order_given(rankings, data):
-    frame = evaluate(rankings, data, [gold_found, "recall@2", first_is_gold])
-    assert list(frame.columns) == ["gold_found", "recall@2", "first_is_gold"]
-    assert frame["gold_found"].tolist() == [2, 1, 0]  # q3 has no hit; the function scores that, too
-    assert frame["first_is_gold"].tolist() == [0, 1, 0]
-    assert (frame.dtypes == np.float64).all()
-
-
 def test_a_mapping_gives_metrics_their_names(rankings, data):
     metrics = {"first": first_is_gold, "length": lambda ranking, _: len(ranking), "two": "recall@2", "mrr": "mrr"}
     frame = evaluate(rankings, data, metrics)

@@ -55,17 +55,6 @@ def test_scores_that_are_multiples_of_nothing_are_resampled_to_about_the_same():
     assert 0 < p_values(far) < 1e-4  # never 0: the observed swap counts
 
 
-def test_columns_do_not_depend_on_each_other_nor_on_the_side():
-    a, b = np.random.default_rng(6).random((2, 50, 4))
-    p = p_values(a - b)
-    assert p == pytest.approx(p_values(b - a), rel=0.2)
-    a, b = np.random.default_rng(6).integers(0, 4, (2, 50, 4)) / 3
-    p = p_values(a - b)
-    assert np.array_equal(p, p_values(b - a))
-    assert np.array_equal(p[::-1], p_values((a - b)[:, ::-1]))
-    assert p[2] == p_values((a - b)[:, 2])
-
-
 @pytest.mark.parametrize("n", [1, 5, 200])
 def test_equal_systems_are_never_different(n):
     values = np.random.default_rng(n).random(n)
@@ -106,14 +95,6 @@ def test_students_sleep_data_and_the_films_of_lakens():
     p, effect = t_test(np.stack([drug_1 - drug_2, films], axis=1))
     assert p[0] == pytest.approx(0.002833, abs=5e-7)
     assert effect.tolist() == pytest.approx([-4.0621 / np.sqrt(10), 1.5], abs=1e-4)
-
-
-def test_effect_size_by_hand_and_where_nothing_varies():
-    table = np.array([[1.0, 0.5, 0], [2, 0.5, 0], [3, 0.5, 0]])  # mean 2, sd 1 | always one half | equal
-    p, effect = t_test(table)
-    assert effect.tolist() == [pytest.approx(2), np.inf, 0]
-    assert p.tolist() == [pytest.approx(0.0742, abs=1e-4), 0, 1]
-    assert np.isnan(t_test(table[:1])).all()
 
 
 # Which differences could have been seen

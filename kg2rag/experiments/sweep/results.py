@@ -136,20 +136,14 @@ class SweepResult:
         return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
     def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
-        """The best configuration of each group on dev, and how it does on test.
+        """The best configuration of each group on dev, and how it does on test, which is read for these alone.
 
-        Ties go to the earlier configuration. The test split is read for the chosen ones alone.
+        `by` : columns of `to_frame` that make a group, such as ("system", "graph").
 
-        Parameters
-        ----------
-        by : columns of `to_frame` that make a group, such as ("system", "graph").
-
-        Returns
-        -------
-        One row a group, best on dev first: the group, number, tried (configurations it was chosen from), parameters;
-        of the objective dev, test and gap (dev - test), each with _low and _high (95 %); against the system's defaults,
-        where the sweep has them, default_dev, default_test, p (paired randomisation test on the test questions) and
-        p_holm, corrected for the groups of the table.
+        Returns one row a group, best on dev first, ties by number: the group, number, tried (configurations it was
+        chosen from), parameters; of the objective dev, test and gap (dev - test), each with _low and _high (95 %);
+        against the system's defaults, where the sweep has them, default_dev, default_test, p (paired randomisation test
+        on the test questions) and p_holm, corrected for the groups of the table.
         """
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
@@ -183,17 +177,11 @@ class SweepResult:
         """Every configuration against the one of that number, on all questions: what each change is worth.
 
         Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
-        `metric` : one of `metrics`; None for the objective.
 
-        Returns
-        -------
-        One row a configuration, in the order of the sweep: number, system, changed (the parameters in which it differs,
-        "" for the one compared with), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap
-        over questions) and p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
-
-        Raises
-        ------
-        ValueError : no finished configuration has the number, or there is no such metric.
+        Returns one row a configuration, in the order of the sweep: number, system, changed (the parameters in which it
+        differs), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap over questions) and
+        p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
+        ValueError: no finished configuration has the number, or there is no such metric.
         """
         metric = metric or self.objective
         if metric not in self.metrics:
@@ -201,9 +189,8 @@ class SweepResult:
         if number not in self.numbers:
             raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
         itself, scores = self.numbers.index(number), self._wide(self.scored, metric)
-        differences, own = scores - scores[itself], bounds(metric)
-        widest = None if own is None else (own[0] - own[1], own[1] - own[0])
-        low, high = interval_of_mean(differences.T, bounds=widest)
+        differences = scores - scores[itself]
+        low, high = interval_of_mean(differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0))
         low[itself] = high[itself] = 0.0
         p_holm, others = np.full(len(scores), np.nan), np.arange(len(scores)) != itself
         p_holm[others] = holm([float(p_values(row)) for row in differences[others]])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.experiments.sweep import Sweep, read_sweep
-from kg2rag.experiments.sweep.space import Range, Split
+from kg2rag.experiments.sweep.space import Split
 from kg2rag.types import QADataset
 
 SWEEPS = Path(__file__).resolve().parents[3] / "eval" / "sweeps"
@@ -105,12 +105,6 @@ def test_random_draws_are_those_of_the_seed(sweep: Callable[..., Sweep]) -> None
     assert first == again
     assert not {one.parameters["k1"] for one in first} & {one.parameters["k1"] for one in other}
     assert len(first) == 5
-
-
-def test_values_and_ranges_are_told_apart(sweep: Callable[..., Sweep]) -> None:
-    options = {"systems": {"bm25": {"k1": {"low": 0.1, "high": 3.0}, "b": 0.5}}, "search": "random"}
-    ((_, spaces),) = sweep(**options).spaces
-    assert spaces == {"k1": Range(low=0.1, high=3.0), "b": (0.5,)}
 
 
 def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:

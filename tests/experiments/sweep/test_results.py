@@ -77,15 +77,6 @@ def test_the_tests_of_the_chosen_are_corrected_for_the_systems_of_the_table() ->
     assert best["p_holm"].tolist() == [1.0, 1.0]  # twice as large for two systems
 
 
-def test_the_gap_has_an_interval_around_it() -> None:
-    random = np.random.default_rng(0)
-    dev, test = random.random(60).tolist(), random.random(60).tolist()
-    (row,) = result([("bm25", "{}", dev, test)]).best().to_dict("records")
-    assert row["gap_low"] < row["gap"] < row["gap_high"]
-    # Two means of sixty uniform scores: the difference has a standard error of sqrt(2 / 12 / 60) = 0.053.
-    assert row["gap_high"] - row["gap_low"] == pytest.approx(2 * 1.96 * 0.053, rel=0.25)
-
-
 def grid(scores: dict[tuple[float, float], list[float]]) -> SweepResult:
     """bm25 with (k1, b) -> dev scores."""
     return result([("bm25", f'{{"k1": {k1}, "b": {b}}}', dev, [0.0, 0.0]) for (k1, b), dev in scores.items()])
@@ -113,18 +104,6 @@ def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() 
     figure = heat_map(result(rows), "bm25")
     assert figure is not None
     assert sorted(text.get_text() for text in figure.axes[0].texts) == ["20.0", "30.0", "50.0", "60.0"]
-
-
-def test_a_line_joins_numbers_alone() -> None:
-    rows = [
-        ("bm25", f'{{"k1": {k1}, "variant": "{variant}"}}', [score, score], [0.0, 0.0])
-        for k1, variant, score in ((1, "lucene", 0.2), (1, "atire", 0.4), (2, "lucene", 0.6), (2, "atire", 0.8))
-    ]
-    by_name = {axis.get_title(loc="left").partition(":")[0]: axis for axis in main_effects(result(rows), "bm25").axes}
-    assert [len(by_name[name].lines) for name in ("k1", "variant")] == [1, 0]
-    assert by_name["variant"].collections[-1].get_offsets().ravel().tolist() == pytest.approx(
-        [0, 60, 1, 40]
-    )  # atire, lucene
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
@@ -167,13 +146,6 @@ def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: P
         'xmlns:xlink="http://www.w3.org/1999/xlink"', ""
     )
     assert "| bm25 | " in (tmp_path / "report.md").read_text()
-
-
-def test_the_frame_has_a_row_for_each_configuration(ran: SweepResult) -> None:
-    frame = ran.to_frame()
-    assert list(frame.index) == [1, 2, 3, 4, 5]
-    assert frame.loc[1, "k1"] == 0.5
-    assert {"dev recall@5", "test recall@5", "dev mrr@10", "ms_per_query"} <= set(frame.columns)
 
 
 def test_a_file_that_is_missing_or_was_changed_is_refused(ran: SweepResult, tmp_path: Path) -> None:

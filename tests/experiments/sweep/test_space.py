@@ -7,17 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.experiments.sweep.space import Range, draws, grid, read
-
-
-def test_values_stay_of_their_type_in_their_order() -> None:
-    assert read("cut") == ("cut",)
-    assert list(map(repr, read([True, 1, 3, 2.0]))) == ["True", "1", "3", "2.0"]  # type: ignore[call-overload]
-
-
-def test_the_last_parameter_of_a_grid_changes_fastest() -> None:
-    points = [tuple(point.values()) for point in grid({"a": (1, 2), "b": ("x", "y")})]
-    assert points == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
+from kg2rag.experiments.sweep.space import Range, draws, read
 
 
 @pytest.mark.parametrize(
