@@ -176,7 +176,7 @@ def _class(kind: type) -> list[str]:
 
 
 def _text_or_files(value: str | Path, *, record: bool) -> Any:
-    """A text; or the content of the file or folder that it is, or of the files that "ngram+gold(FILE)" names."""
+    """A text; or the content of the file or folder that it is, or of the files that "learned(FILE)" names."""
     if _is_file(value):
         return {**({"file": str(value)} if record else {}), "sha256": sha256(Path(value))}
     if (

@@ -45,6 +45,7 @@ TUNING = (
         "expansion_queries",
         "min_cosine = 0.55 of its linker",
         "chosen",
+        None,
         training=("musique (without musique-100)", "hotpotqa", "2wiki"),
     ),
 )
