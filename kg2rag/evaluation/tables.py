@@ -45,14 +45,23 @@ def per_query_table(
     rankings: Mapping[str, Sequence[Ranking]],
 ) -> pd.DataFrame:
     """One row per system and question: the columns of `ABOUT`, then the metrics; see `Comparison.per_query`."""
-    asked = [(one.id, one.type, one.hops, len(one.gold), one.text) for one in data.questions]
-    about = pd.DataFrame(asked, columns=["query_id", "type", "hops", "gold", "question"])
-    about = about.astype({"hops": "Int64", "gold": "Int64"}).assign(cluster=sharing_gold(data))
-    parts = [
-        about.assign(system=name, notes=list(map(notes_json, rankings[name]))).join(frame[list(metrics)], on="query_id")
-        for name, frame in frames.items()
-    ]
-    return pd.concat(parts, ignore_index=True)[[*ABOUT, *metrics]]
+    about = pd.DataFrame(
+        {
+            "query_id": [question.id for question in data.questions],
+            "type": [question.type for question in data.questions],
+            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
+            "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
+            "cluster": sharing_gold(data),
+            "question": [question.text for question in data.questions],
+        }
+    )
+    parts = []
+    for name, frame in frames.items():
+        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
+        part.insert(1, "system", name)
+        part.insert(list(part.columns).index("question") + 1, "notes", [notes_json(one) for one in rankings[name]])
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
 
 def sharing_gold(data: QADataset) -> IntArray:
