@@ -60,6 +60,9 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
         pytest.param(("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}, id="case, accents and marks"),
         pytest.param(("fox", "hound"), {}, id="nothing shared"),
         pytest.param(("the", "the"), {}, id="stop words alone"),
+        pytest.param(
+            ("glacier comet comet", "bridge glacier comet"), {"glacier comet": [(0, 0), (1, 0)]}, id="the end"
+        ),
     ],
 )
 def test_terms_by_hand(texts: tuple[str, ...], expected: dict[str, list[tuple[int, int]]]) -> None:
