@@ -2,8 +2,9 @@
 
     python eval/pages.py
 
-Every file of docs/results is written here and nowhere else: an index, a page a kept comparison, sweep and ledger, what
-was chosen by looking at questions, and how costs grow with a corpus. The README's table stands between two comments.
+Every file of docs/results, and docs/differences.md, is written here and nowhere else. The results are an index, a page
+a kept comparison, sweep and ledger, what was chosen by looking at questions, and how costs grow with a corpus. The
+README's table stands between two comments.
 A test writes all of it again and compares.
 """
 
@@ -35,6 +36,8 @@ from kg2rag.retrievers.contract import Tuned
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, KEPT = ROOT / "eval" / "results", ROOT / "eval" / "kept.toml"
 OUT = ROOT / "docs" / "results"
+DIFFERENCES = ROOT / "docs" / "differences.md"
+DESIGNS = ("graph_augmented", "confidence_gated", "vector_first", "expansion_queries", "dynamic_hybrid.retriever")
 BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
 BASELINE = "hybrid"
 WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
@@ -63,6 +66,7 @@ def main() -> None:
     OUT.mkdir(parents=True)
     for name, text in pages(studies).items():
         (OUT / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
     readme.write_text(with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8")
     recall = {label: studies[name].scores.query("metric == 'recall@5'") for name, label in WIKIPEDIA.items()}
@@ -411,6 +415,23 @@ def exponent(costs: pd.Series) -> float:
     if len(known) < 2 or known.min() <= 0:
         return float("nan")
     return float(np.polyfit(np.log(known.index.to_numpy(dtype=float)), np.log(known.to_numpy(dtype=float)), 1)[0])
+
+
+def differences() -> str:
+    """What the designs call our parameters, as the strategies declare it; where we depart from them, and why."""
+    names = []
+    for file in DESIGNS:
+        words = import_module(f"kg2rag.retrievers.{file}").WORDS
+        for at, (theirs, ours, note) in enumerate(words.rows):
+            own = ", ".join(f"`{word}`" for word in theirs.split(", "))
+            names.append(["" if at else f"{words.design}: `{file.partition('.')[0]}`", own, f"`{ours}`", note])
+    table = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
+    about = table.pop("about")
+    rows = [["" if at else f"`{one}`", *row] for one, found in table.items() for at, row in enumerate(found)]
+    parts = ["# Differences from the designs", about.strip(), "## Names"]
+    parts += ["\n".join(pipe_table(["design", "its name", "here", "note"], names, ())), "## Departures"]
+    parts += ["\n".join(pipe_table(["strategy", "the design", "here", "reason"], rows, ()))]
+    return "\n\n".join(parts) + "\n"
 
 
 def percent(value: float) -> str:

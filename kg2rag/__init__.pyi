@@ -4,6 +4,7 @@ from .answers.context import ContextFormatter as ContextFormatter
 from .answers.context import FormattedContext as FormattedContext
 from .answers.context import context as context
 from .answers.reader import Reader as Reader
+from .answers.scores import mean_scores as mean_scores
 from .answers.scores import score_answers as score_answers
 from .compute.encoder import SentenceEncoder as SentenceEncoder
 from .compute.given_encoder import EndpointEncoder as EndpointEncoder

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pages
 import pytest
+
+import kg2rag
+from kg2rag.retrievers.systems import SYSTEMS
+from kg2rag.types import Notes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,6 +33,28 @@ def test_the_readme_has_the_headline_table(studies: dict[str, pages.Study]) -> N
     assert pages.with_block(text, pages.headline(studies)) == text  # otherwise: python eval/pages.py
     with pytest.raises(ValueError, match="once each"):
         pages.with_block("no comments", "")
+
+
+def test_the_page_of_differences_is_written_from_what_the_strategies_declare() -> None:
+    assert pages.differences() == pages.DIFFERENCES.read_text(encoding="utf-8")  # otherwise: python eval/pages.py
+    assert "| guided expansion: `expansion_queries` | `depth`, " in pages.differences()
+    departures = pages.differences().partition("## Departures")[2]
+    assert all(cell.strip() for line in departures.splitlines()[4:] for cell in line.strip("|").split(" | ")[1:])
+
+
+@pytest.mark.parametrize("file", pages.DESIGNS)
+def test_every_name_of_ours_on_that_page_exists(file: str) -> None:
+    words = import_module(f"kg2rag.retrievers.{file}").WORDS
+    known = {
+        *SYSTEMS.parameters(file.partition(".")[0]),
+        *Notes.classes,
+        *kg2rag.__all__,
+        "Triple",
+        "Hit",
+        "kb",
+        "kg2rag",
+    }
+    assert [ours for _, ours, _ in words.rows if re.split(r"[.(]", ours)[0] not in known] == []
 
 
 def test_every_kept_comparison_says_what_made_it(studies: dict[str, pages.Study]) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
-from kg2rag.answers.scores import AnswerReport, Rules, check_answers, check_rules, score_answers
+from kg2rag.answers.scores import Rules, check_answers, check_rules, mean_scores, score_answers
 from kg2rag.compute import write
 from kg2rag.evaluation.inputs import given_systems
 from kg2rag.knowledge import KnowledgeBase
@@ -28,40 +28,39 @@ class AnswerComparison:
     Attributes
     ----------
     contexts : system -> the context of each question, in their order. answers : system -> what the reader made of them.
-    reports : system -> its scores over the questions that it answered.
+    scores : system -> the scores of each question, see `score_answers`. seed : of the bootstrap.
     """
 
     contexts: Mapping[str, Sequence[FormattedContext]]
     answers: Mapping[str, Answers]
-    reports: Mapping[str, AnswerReport]
+    scores: Mapping[str, pd.DataFrame]
+    seed: int = 0
 
     @property
     def common(self) -> list[str]:
         """The questions that every system answered, in order; the table is over these alone."""
-        first, *others = self.reports.values()
-        return [id_ for id_ in first.answered if all(id_ not in report.failed for report in others)]
+        first, *others = self.answers.values()
+        return [id_ for id_ in first.texts if all(id_ in answers.texts for answers in others)]
 
     @property
     def table(self) -> pd.DataFrame:
         """One row a system: em, f1, each with the ends of its 95 % interval, questions, failed, tokens of a context."""
         common, rows = self.common, {}
-        for name, report in self.reports.items():
-            scores = report.on(common).set_index("metric")
+        for name, scores in self.scores.items():
+            means = mean_scores(scores, common, seed=self.seed).set_index("metric")
             of = {"": "mean", "_low": "ci_low", "_high": "ci_high"}
-            row = {
-                f"{metric}{end}": scores.loc[metric, column] for metric in ("em", "f1") for end, column in of.items()
-            }
+            row = {f"{metric}{end}": means.loc[metric, column] for metric in ("em", "f1") for end, column in of.items()}
             tokens = float(np.mean([context.tokens for context in self.contexts[name]]))
-            rows[name] = {**row, "questions": len(common), "failed": len(report.failed), "tokens": tokens}
+            rows[name] = {**row, "questions": len(common), "failed": len(self.answers[name].failed), "tokens": tokens}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("system")
 
     def to_frame(self) -> pd.DataFrame:
         """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
         frames = [
-            report.per_question.assign(tokens=[context.tokens for context in self.contexts[name]])
-            for name, report in self.reports.items()
+            scores.assign(tokens=[context.tokens for context in self.contexts[name]])
+            for name, scores in self.scores.items()
         ]
-        return pd.concat(frames, keys=self.reports, names=["system"]).reset_index("system").reset_index(drop=True)
+        return pd.concat(frames, keys=self.scores, names=["system"]).reset_index("system").reset_index(drop=True)
 
     def save(self, folder: Path) -> None:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read).
@@ -117,10 +116,10 @@ def compare_answers(
     require("k", k, int, at_least(1))
     given = given_systems(systems, None, data)
     check_answers(data)
-    contexts, answers, reports = {}, {}, {}
+    contexts, answers, scores = {}, {}, {}
     for name, (system, *_) in given.items():
         rankings = system.retrieve_batch(data.queries, k)
         contexts[name] = assemble(kb, data.queries, rankings, tokens=tokens, graph_tokens=graph_tokens)
         answers[name] = reader.read(data.queries, [context.text for context in contexts[name]])
-        reports[name] = score_answers(answers[name], data, rules=rules, seed=seed)
-    return AnswerComparison(contexts, answers, reports)
+        scores[name] = score_answers(answers[name], data, rules=rules)
+    return AnswerComparison(contexts, answers, scores, seed)

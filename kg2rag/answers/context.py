@@ -94,7 +94,7 @@ class ContextFormatter:
 
         Where the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
         does not need goes to the others. Relations and facts are written one by one, strongest first: none where a
-        stronger one of its section was left out, and no fact where a stronger relation was.
+        stronger one of its section was left out.
 
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
@@ -116,18 +116,12 @@ class ContextFormatter:
 
         `entities` : described above the passages.
         """
-        graph, codes = self.kb.graph, self._codes(entities)
-        described = [
-            f"**{one_line(graph.names[code])}**"
-            + (f" ({one_line(graph.types[code])})" if graph.types[code] else "")
-            + (f"\n\n{one_line(graph.descriptions[code])}" if graph.descriptions[code].strip() else "")
-            for code in codes
-        ]
+        graph, described = self.kb.graph, []
+        for code in self._codes(entities):
+            kind = f" ({one_line(graph.types[code])})" if graph.types[code].strip() else ""
+            about = f"**{one_line(graph.names[code])}**{kind}", one_line(graph.descriptions[code])
+            described.append("\n\n".join(filter(None, about)))
         return self._below(FormattedContext("", 0), ranking, described)
-
-    def whole(self, ranking: Ranking, entities: Sequence[str | int]) -> FormattedContext:
-        """The graph block and, below it, the passages; `passage_tokens` is the budget of both."""
-        return self._below(self.graph(entities), ranking)
 
     def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
         """The passages below a block that is within the budget already."""
@@ -240,7 +234,8 @@ def assemble(
         [link.entity for link in next(found)] if linked is None else [entity.name for entity in linked]
         for linked in said
     ]
-    return [writer.whole(ranking, named if share else ()) for ranking, named in zip(rankings, entities, strict=True)]
+    blocks = [writer.graph(named if share else ()) for named in entities]
+    return [writer._below(block, ranking) for block, ranking in zip(blocks, rankings, strict=True)]
 
 
 def context(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import NamedTuple
 
 from kg2rag.answers.graph_context import GraphContext, one_line
@@ -30,30 +29,19 @@ class Dropped:
     why: str
 
 
-class Item(NamedTuple):
-    """A text, and how strong the relation is that it states; infinite for what is no relation."""
-
-    text: str
-    strength: float = inf
-
-
 class Line(NamedTuple):
     """A label and the items after it, strongest first; of those that do not fit, no weaker one is written either."""
 
     label: str
-    items: Sequence[Item]
+    items: Sequence[str]
     separator: str = ", "
 
 
 class Section(NamedTuple):
-    """A heading and the lines below it; the heading is written with the first item.
-
-    `yields` : an item waits until the stronger ones of the other sections are written, and goes with them.
-    """
+    """A heading and the lines below it; the heading is written with the first item."""
 
     heading: str
     lines: Sequence[Line]
-    yields: bool = False
 
 
 def shared(
@@ -67,31 +55,22 @@ def shared(
     """
     if (tokens := counter.count([top])[0]) > budget:
         return "", 0, (Dropped(top, "budget"),)
+    written, dropped = [[0] * len(section.lines) for section in sections], []
     turns = [
-        (number, at, of, item)
+        (number, at, of)
         for at, section in enumerate(sections)
         for of, line in enumerate(section.lines)
-        for number, item in enumerate(line.items)
+        for number in range(len(line.items))
     ]
-    stronger = [(number, item.strength) for number, at, _, item in turns if not sections[at].yields]
-
-    def when(turn: tuple[int, int, int, Item]) -> tuple[int, bool]:
-        number, at, _, item = turn
-        waits = sections[at].yields
-        return max([number, *(n for n, strength in stronger if waits and item.strength < strength < inf)]), waits
-
-    written, dropped, missed = [[0] * len(section.lines) for section in sections], [], 0.0
-    for number, at, of, item in sorted(turns, key=when):
-        section, line = sections[at], sections[at].lines[of]
-        if written[at][of] == number and not (section.yields and item.strength < missed):
+    for number, at, of in sorted(turns):
+        line = sections[at].lines[of]
+        if written[at][of] == number:
             written[at][of] += 1
             if (spent := counter.count([_text(top, sections, written)])[0]) <= budget:
                 tokens = spent
                 continue
             written[at][of] -= 1
-        dropped.append(Dropped(f"{line.label}{item.text}" or section.heading, "budget"))
-        if not section.yields and item.strength < inf:
-            missed = max(missed, item.strength)
+        dropped.append(Dropped(f"{line.label}{line.items[number]}" or sections[at].heading, "budget"))
     return _text(top, sections, written), tokens, tuple(dropped)
 
 
@@ -99,7 +78,7 @@ def _text(top: str, sections: Sequence[Section], written: Sequence[Sequence[int]
     parts = [top]
     for section, counts in zip(sections, written, strict=True):
         lines = [
-            f"{line.label}{line.separator.join(item.text for item in line.items[:count])}"
+            f"{line.label}{line.separator.join(line.items[:count])}"
             for line, count in zip(section.lines, counts, strict=True)
             if count
         ]
@@ -108,48 +87,34 @@ def _text(top: str, sections: Sequence[Section], written: Sequence[Sequence[int]
     return "\n\n".join(parts)
 
 
-def graph_block(
-    context: GraphContext, limit: int, budget: int, counter: TokenCounter
-) -> tuple[str, int, list[Dropped]]:
+def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
     """The block of a graph context: its text, its tokens, and what was left out.
 
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
     """
-    named = {entity.name for entity in context.entities if not entity.hops}
-    sections = []
-    for entity in (one for one in context.entities if not one.hops):
+    named = [entity for entity in data.entities if not entity.hops]
+    names, sections, cut = {entity.name for entity in named}, list[Section](), list[Dropped]()
+    for entity in named:
         related = []
-        for fact in (one for one in context.relationships if entity.name in (one.source, one.target)):
+        for fact in (one for one in data.relationships if entity.name in (one.source, one.target)):
             other, relation = fact.read_from(entity.name)
-            backward = entity.name != fact.source and fact.source in named
-            weight = "" if fact.strength == UNSTATED or backward else f", weight: {fact.strength:g}"
-            related.append(Item(f"{other} ({relation}{weight})", fact.strength))
-        described = [Item(one_line(entity.description))] if entity.description.strip() else []
+            repeated = entity.name != fact.source and fact.source in names
+            weight = "" if fact.strength == UNSTATED or repeated else f", weight: {fact.strength:g}"
+            related.append(f"{other} ({relation}{weight})")
+        described = [one_line(entity.description)] if entity.description.strip() else []
         lines = [Line("Related: ", related[:limit]), Line("Description: ", described)]
-        lines = [line for line in lines if line.items] or [Line("", [Item("")])]
-        sections.append(Section(f"### {entity.titled}", lines))
-    others = [one for one in context.entities if one.hops and one.description.strip()]
+        sections.append(Section(f"### {entity.titled}", [line for line in lines if line.items] or [Line("", [""])]))
+    others = [one for one in data.entities if one.hops and one.description.strip()]
     lists = {
-        "### Related Entities": [Item(f"- {one.titled}: {one_line(one.description)}") for one in others],
-        "### Chains": [Item(f"- {chain}", chain.strength) for chain in context.chains],
-        "### Relevant Relationships": [
-            Item(
-                f'- {one_line(one.source)} -> {one_line(one.target)}: "{one_line(one.type)}" -- '
-                f"{one.description.removesuffix('.')} (strength: {one.strength:g})",
-                one.strength,
-            )
-            for one in context.relationships
-            if one.description.removesuffix(".")
-        ],
+        "Related Entities": [f"- {one.titled}: {one_line(one.description)}" for one in others],
+        "Chains": [f"- {chain}" for chain in data.chains],
+        "Relevant Relationships": [str(one) for one in data.relationships if one.said],
     }
     for heading, items in lists.items():
         if items:
-            sections.append(Section(heading, [Line("", items[:limit], "\n")], heading.endswith("Relationships")))
-    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(one.name) for one in context.entities if not one.hops)}]"
+            sections.append(Section(f"### {heading}", [Line("", items[:limit], "\n")]))
+        if len(items) > limit:
+            cut.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
+    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(one.name) for one in named)}]"
     text, tokens, dropped = shared(top, sections, budget, counter)
-    cut = [
-        Dropped(f"{len(items) - limit} more {heading.removeprefix('### ').lower()}", "limit")
-        for heading, items in lists.items()
-        if text and len(items) > limit
-    ]
-    return text, tokens, [*dropped, *cut]
+    return text, tokens, [*dropped, *(cut if text else ())]

@@ -48,6 +48,15 @@ class Relationship:
     strength: float
     direction: str
 
+    @property
+    def said(self) -> str:
+        """The description without its full stop, on one line."""
+        return one_line(self.description).removesuffix(".")
+
+    def __str__(self) -> str:
+        ends = f"{one_line(self.source)} -> {one_line(self.target)}"
+        return f'- {ends}: "{one_line(self.type)}" -- {self.said} (strength: {self.strength:g})'
+
     def read_from(self, end: str) -> tuple[str, str]:
         """The other end, and the relation's name as it is read from this one."""
         if end == self.source:
@@ -142,7 +151,7 @@ def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
 def _chains(
     graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int
 ) -> list[tuple[int, tuple[int, ...], float]]:
-    """Seed, triples and strength of the walks beyond the neighbours that no other continues; strong, then long."""
+    """Seed, triples and strength of the walks of two hops and more that no other continues; the strongest first."""
     around = graph.neighbourhood(entities, hops=hops, limit=limit)
     walks = [around.neighbour(at) for at in range(len(around.entities)) if around.hops[at] > 1]
     continued = {walk.path[:-1] for walk in walks}

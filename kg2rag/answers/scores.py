@@ -15,16 +15,13 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
 from kg2rag.answers.reader import Answers
-from kg2rag.compute import Failure
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.types import QADataset
 
@@ -89,54 +86,12 @@ def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AnswerReport:
-    """The scores of a reader's answers.
+def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") -> pd.DataFrame:
+    """Score a reader's answers to the questions of a data set.
 
-    Attributes
-    ----------
-    per_question : query_id, type, hops, answer, failure, then one column per metric; NaN for failed questions.
-    failed : question id -> why it has no answer.
-    seed : of the bootstrap.
-    """
-
-    rules: Rules
-    per_question: pd.DataFrame
-    failed: Mapping[str, Failure]
-    seed: int = 0
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """One row per metric: mean, ci_low, ci_high (95 %, bootstrap), n; over the answered questions alone.
-
-        Compare two reports on the questions that both answered: see `on`.
-        """
-        return self.on(self.answered)
-
-    @property
-    def answered(self) -> list[str]:
-        """The ids of the answered questions, in order."""
-        return [id_ for id_ in self.per_question["query_id"] if id_ not in self.failed]
-
-    def on(self, ids: Collection[str]) -> pd.DataFrame:
-        """The scores over some questions, such as those that another reader has answered as well."""
-        metrics = list(AnswerScore._fields)
-        values = self.per_question.set_index("query_id").loc[list(ids), metrics].to_numpy(dtype=float)
-        if len(values):
-            mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=self.seed)
-        else:
-            mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
-        return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(values)})
-
-    def __repr__(self) -> str:
-        headline = f"{len(self.answered)} answered, {len(self.failed)} failed (left out), by the rules of {self.rules}"
-        return f"{headline}\n{self.scores.round(4).to_string(index=False)}"
-
-
-def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad", seed: int = 0) -> AnswerReport:
-    """Score a reader's answers to the questions of a data set; `seed` is of the bootstrap.
-
-    ValueError: a question without gold answers; a set of answers that is not to the questions of this set.
+    One row per question: query_id, type, hops, answer, failure, then one column per metric; NaN for a failed question.
+    `mean_scores` has the means. ValueError: a question without gold answers; a set of answers that is not to the
+    questions of this set.
     """
     check_rules(rules)
     check_answers(data)
@@ -144,13 +99,26 @@ def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad", 
     if odd := sorted(ids ^ known):
         what = "has neither an answer nor a failure" if odd[0] in ids else "is no question of the set"
         raise ValueError(f"{data.name}: {odd[0]!r} {what}, and so are {len(odd) - 1} more. Score answers to this set.")
-    texts, failed, rows = answers.texts, answers.failed, []
+    rows = []
     for question in data.questions:
-        text, failure = texts.get(question.id), failed.get(question.id)
+        text, failure = answers.texts.get(question.id), answers.failed.get(question.id)
         values = [np.nan] * 4 if text is None else score_answer(text, question.answers, rules)
         rows.append((question.id, question.type, question.hops, text, failure and str(failure), *values))
-    columns = ["query_id", "type", "hops", "answer", "failure", *AnswerScore._fields]
-    return AnswerReport(rules, pd.DataFrame(rows, columns=columns), failed, seed)
+    return pd.DataFrame(rows, columns=["query_id", "type", "hops", "answer", "failure", *AnswerScore._fields])
+
+
+def mean_scores(scores: pd.DataFrame, ids: Collection[str] | None = None, *, seed: int = 0) -> pd.DataFrame:
+    """One row per metric: mean, ci_low, ci_high (95 %, bootstrap of that seed), n, over the answered questions alone.
+
+    `ids` : only these questions, such as those that two readers have both answered.
+    """
+    kept = scores["failure"].isna() & (True if ids is None else scores["query_id"].isin(set(ids)))
+    metrics, n = list(AnswerScore._fields), int(kept.sum())
+    mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
+    if n:
+        values = scores.loc[kept, metrics].to_numpy(dtype=float)
+        mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=seed)
+    return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": n})
 
 
 def check_answers(data: QADataset) -> None:

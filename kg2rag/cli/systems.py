@@ -211,7 +211,7 @@ def answer(
     for name, answers in result.answers.items():
         typer.echo(f"{name}: {answers.usage}")
     tell(f"Answers and contexts: {folder}")
-    failed = {name: report.failed for name, report in result.reports.items() if report.failed}
+    failed = {name: answers.failed for name, answers in result.answers.items() if answers.failed}
     for name, failures in failed.items():
         first, failure = next(iter(failures.items()))
         typer.echo(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)

@@ -5,7 +5,6 @@ Displays in Jupyter, in a terminal and as a page. The systems may be one, two or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -71,7 +70,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
 
     Raises
     ------
-    ValueError : no system, or a question that reads like an id and is none: see `find_question`.
+    ValueError : no system, or a word that is no id: see `find_question`.
     """
     if not systems:
         raise ValueError("No system to explain. Name at least one.")
@@ -91,30 +90,21 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
     """A question of the set by its id or text, and its query; a new query, with None, for any other text.
 
-    ValueError: what reads like an id of the set and is none: a word spelt nearly like one, or made up as they are.
+    ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
     """
+    wanted = given.strip()
     for named in ([question.id for question in data.questions], [question.text.strip() for question in data.questions]):
-        if given.strip() in named:
-            at = named.index(given.strip())
+        if wanted in named:
+            at = named.index(wanted)
             return data.questions[at], data.queries[at]
-    if not given.strip() or (len(given.split()) < 2 and "?" not in given):
+    if len(wanted.split()) < 2 and "?" not in wanted:
         ids = [question.id for question in data.questions]
-        near = get_close_matches(given, ids, n=3, cutoff=0.5)
-        if near or not given.strip() or _shape(given) in set(map(_shape, ids)):
+        if near := get_close_matches(wanted, ids, n=3, cutoff=0.5) if wanted else ids[:3]:
             raise ValueError(
-                f"{data.name} has no question {given!r}. Ids look like {', '.join(near or ids[:3])}. To ask something "
-                "new, write a question of several words, a name that is not spelt like an id, or a question mark."
+                f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "
+                "several words, a name that is not spelt like an id, or a question mark."
             )
     return None, Query("new", given)
-
-
-def _shape(word: str) -> str:
-    """Of what kinds of characters a word is made up, runs as one.
-
-    >>> _shape("q0017"), _shape("2hop__482757_12019"), _shape("StreamingTextResponse")
-    ('a0', '0a__0_0', 'a')
-    """
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", word.strip()))
 
 
 def _excerpt(id_: str, data: QADataset) -> str:

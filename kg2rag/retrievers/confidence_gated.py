@@ -29,7 +29,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever, Tuned
+from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.text.normalisation import normalise
@@ -55,6 +55,28 @@ TUNING = (
     ),
 )
 
+WORDS = Words(
+    "confidence-gated",
+    (
+        ("vector.maxResults", "depth", "text hits"),
+        ("vector.minScore", "min_score", "calibrated for the default encoder"),
+        ("maxHops", "hops", "1 to 3"),
+        ("maxChunks", "max_chunks", "of each related entity"),
+        ("minGraphScore", "min_graph_score", ""),
+        ("minConfidence", "min_confidence", ""),
+        ("enabled, graphExpansion.enabled", "use_graph", ""),
+        ("fullTextSearch", "vector", "False where there is no vector index"),
+        ("vectorResults, graphResults, expansionSkipped", "GateNotes", "vector_results, graph_results, warning"),
+        ("maxTokens", "ContextFormatter.passage_tokens", "of the context"),
+        ("includeRelationships, includeSources", "ContextFormatter", "always shown"),
+        (
+            "graphContext, source.entity, source.hops",
+            "kg2rag.context(…)",
+            "graph_context; entity and hops of a citation",
+        ),
+    ),
+)
+
 # Of the text hits, by stage: part of the score, source, formula
 TEXT = {"vector": ("cosine", "dense", "cosine"), "bm25": ("bm25", "bm25", "1 / (1 + 1 / bm25)")}
 
@@ -68,6 +90,7 @@ class GateNotes(Notes):
     confidence: float = 0.0
 
 
+@speaks(WORDS)
 @dataclass(frozen=True)
 class ConfidenceGated(LinksEntities, Retriever):
     """Dense hits, joined by passages of related entities where the confidence allows it.

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
@@ -21,7 +20,7 @@ from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Pipeline, Stage, Tuned
+from kg2rag.retrievers.contract import Pipeline, Stage, Tuned, Words, speaks
 from kg2rag.retrievers.dense import Dense, min_max
 from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -48,33 +47,46 @@ TUNING = (
     ),
 )
 
+WORDS = Words(
+    "graph-augmented",
+    (
+        ("maxHops, graphExpansion.maxHops", "hops", "1 to 3"),
+        ("maxChunks, maxGraphChunks", "max_chunks", "passages that only the graph found"),
+        ("alpha", "GraphAugment.alpha", "of the stage; the named system keeps 0.7"),
+        ("beta, weight, graphWeight", "beta", ""),
+        ("vectorWeight, textWeight", "dense_share", "of dense; that of BM25 is the rest"),
+        ("useGraph, enabled", "use_graph", ""),
+        ("topK", "depth", "hits that are merged and re-scored"),
+        ("relTypes", "kb.graph.neighbours(relation_types=…)", "no strategy filters relations"),
+        ("relationshipWeight", "Triple.strength", "in (0, 10]"),
+        ("entityMentionCount", "mentions", '"passage", or "corpus" for all'),
+        ("minScore, limit", "linker", '"ngram+embedding"; "embedding(0.6, limit=5)" sets others'),
+    ),
+)
+
 MENTIONS = ("passage", "corpus")
-ABOUT = ("strength", "hop", "mentions")  # of the entity that leads to a passage
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
 TINY = 0.1
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
-@dataclass(frozen=True, eq=False)
-class Reached:
+class Reached(NamedTuple):
     """The passages that name an entity around those of a query, each by the one that gives it its best score.
 
-    Of equal scores the first entity counts. `rows` ascend; `scores` (graph scores), `strength`, `hop`, `mentions` (as
-    the score counts them) and `near`, which indexes the entities of all `around`, are (n,) too.
+    Of equal scores the first entity counts. `rows` ascend; of the entity, (n,) each, `parts` has the graph score
+    ("graph"), "strength", "hop", "mentions" (as the score counts them) and "near", its number among those of `around`.
     """
 
     around: tuple[Neighbourhood, ...]
     rows: IntArray
-    scores: FloatArray
-    strength: FloatArray
-    hop: IntArray
-    mentions: IntArray
-    near: IntArray
+    parts: dict[str, FloatArray]
 
-    def column(self, values: NDArray[np.number], rows: IntArray, absent: float) -> FloatArray:
-        """Of some passages the value in a column; `absent` where one is not reached."""
-        found, met = np.full(len(rows), absent), np.isin(rows, self.rows)
-        found[met] = values[np.searchsorted(self.rows, rows[met])]
+    def of(self, rows: IntArray) -> dict[str, FloatArray]:
+        """The parts of some passages; NaN where one is not reached."""
+        met = np.isin(rows, self.rows)
+        found = {name: np.full(len(rows), np.nan) for name in self.parts}
+        for name, values in self.parts.items():
+            found[name][met] = values[np.searchsorted(self.rows, rows[met])]
         return found
 
     def path(self, at: int) -> tuple[int, ...]:
@@ -94,6 +106,7 @@ class GraphAugmentNotes(Notes):
     scaled: bool | None = None
 
 
+@speaks(WORDS)
 @dataclass(frozen=True)
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
@@ -140,11 +153,24 @@ class GraphAugment(LinksEntities, Stage):
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
         fresh, cosines = self._added(reached, ranking.rows, vector)
-        scaled = _needs_scaling(ranking)
-        text = min_max(ranking.scores) if scaled else ranking.scores
-        formula = f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine"
+        scaled, n = _needs_scaling(ranking), len(ranking)
+        rows, text = np.concatenate([ranking.rows, fresh]), np.zeros(n + len(fresh))
+        text[:n] = min_max(ranking.scores) if scaled else ranking.scores
+        parts = {"hybrid": text, **reached.of(rows)}
+        near = {row: int(at) for row, at in zip(rows.tolist(), parts.pop("near"), strict=True) if at >= 0}
+        parts["graph"] = np.nan_to_num(parts["graph"])
+        scores = self.alpha * text + self.beta * parts["graph"]
+        scores[n:] += TIE * cosines
+        groups = {
+            "hybrid": (
+                rows[:n],
+                scores[:n],
+                {**ranking.score_parts, **{name: each[:n] for name, each in parts.items()}},
+            ),
+            "graph": (fresh, scores[n:], {**{name: each[n:] for name, each in parts.items()}, "graph cosine": cosines}),
+        }
         notes = GraphAugmentNotes(
-            formula,
+            f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
             {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"},
             warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
             entities=linked_entities(self.kb, links),
@@ -152,30 +178,13 @@ class GraphAugment(LinksEntities, Stage):
             graph_results=len(fresh),
             scaled=scaled or None,
         )
-
-        def group(rows: IntArray, text: FloatArray) -> tuple[IntArray, FloatArray, dict[str, FloatArray]]:
-            graph = reached.column(reached.scores, rows, 0.0)
-            about = {name: reached.column(getattr(reached, name), rows, np.nan) for name in ABOUT}
-            return rows, self.alpha * text + self.beta * graph, {"hybrid": text, "graph": graph, **about}
-
-        (_, given, own), (_, found, parts) = group(ranking.rows, text), group(fresh, np.zeros(len(fresh)))
-        groups = {
-            "hybrid": (ranking.rows, given, {**ranking.score_parts, **own}),
-            "graph": (fresh, found + TIE * cosines, {**parts, "graph cosine": cosines}),
-        }
-        rows = np.concatenate([ranking.rows, fresh])
-        near = {
-            row: int(at)
-            for row, at in zip(rows.tolist(), reached.column(reached.near, rows, -1), strict=True)
-            if at >= 0
-        }
         paths = first_of(TriplePaths(self.kb.graph, near, reached.path), ranking.paths)
         return Ranking.joined(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        alone = (reached.scores > 0) & ~np.isin(reached.rows, hybrid)
-        rows, scores = reached.rows[alone], reached.scores[alone]
+        alone = (reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid)
+        rows, scores = reached.rows[alone], reached.parts["graph"][alone]
         if not (self.max_chunks and len(rows)):
             return np.empty(0, dtype=np.int64), np.empty(0)
         first = top_with_ties(scores, self.max_chunks)
@@ -188,21 +197,20 @@ class GraphAugment(LinksEntities, Stage):
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
         around = tuple(graph.neighbourhood([entity], hops=self.hops) for entity in entities)
-        none = np.empty(0, dtype=np.int64)
-        near = np.concatenate([none, *(each.entities for each in around)])
+        near = np.concatenate([np.empty(0, dtype=np.int64), *(each.entities for each in around)])
         at, which = gather(graph.mentions.indptr, near)
-        rows = graph.mentions.others[at].astype(np.int64)
         if mask is not None:
-            kept = np.isin(rows, mask)
-            at, which, rows = at[kept], which[kept], rows[kept]
+            kept = np.isin(graph.mentions.others[at], mask)
+            at, which = at[kept], which[kept]
+        rows = graph.mentions.others[at].astype(np.int64)
         strength = np.concatenate([np.empty(0), *(each.weights for each in around)])[which]
-        hops = np.concatenate([none, *(each.hops for each in around)])[which]
-        counts = graph.mentions.counts[at] if self.mentions == "passage" else graph.mention_counts[near][which]
-        mentions = counts.astype(np.int64)
-        scores = graph_score(strength, hops, mentions)
-        best = np.lexsort((-scores, rows))  # stable: of equal scores the first
+        hop = np.concatenate([np.empty(0), *(each.hops for each in around)])[which]
+        mentions = graph.mentions.counts[at] if self.mentions == "passage" else graph.mention_counts[near][which]
+        score = graph_score(strength, hop, mentions)
+        best = np.lexsort((-score, rows))  # stable: of equal scores the first
         best = best[run_starts(rows[best])]
-        return Reached(around, rows[best], scores[best], strength[best], hops[best], mentions[best], which[best])
+        parts = {"graph": score, "strength": strength, "hop": hop, "mentions": mentions, "near": which}
+        return Reached(around, rows[best], {name: each[best].astype(np.float64) for name, each in parts.items()})
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
@@ -227,12 +235,14 @@ class GraphAugment(LinksEntities, Stage):
 
 def _needs_scaling(ranking: Ranking) -> bool:
     """Whether scores are not of the order of a graph score: ranks, the tiny shares of a walk, or above 1."""
-    greatest = np.abs(ranking.scores[[0, -1]]).max() if len(ranking) else 0.0
-    if isinstance(ranking.notes, FusionNotes):
-        return bool(greatest > 1 + ROUNDING or (len(ranking) and ranking.notes.method == "rrf"))
-    return bool(greatest > 1 + ROUNDING or 0 < greatest < TINY)
+    if not len(ranking):
+        return False
+    greatest = np.abs(ranking.scores[[0, -1]]).max()
+    tiny = ranking.notes.method == "rrf" if isinstance(ranking.notes, FusionNotes) else 0 < greatest < TINY
+    return bool(greatest > 1 + ROUNDING or tiny)
 
 
+@speaks(WORDS)
 @checked
 def graph_augmented(
     kb: KnowledgeBase,

@@ -29,14 +29,31 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
+from kg2rag.retrievers.contract import Words, speaks
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.retrievers.linking.llm import LLMLinker
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
+from kg2rag.types import IntArray, Notes, Query, Ranking, Step, number, step
 from kg2rag.types.parameters import Count, ParameterError, Weight
 
 COLOUR = "#009E73"  # in plots
+WORDS = Words(
+    "vector-first",
+    (
+        ("vector_top_k, top_k", "depth", "dense hits"),
+        ("graph_expansion_depth, max_hops", "hops", "its depth is steps in the graph"),
+        ("limit", "limit", "of the related entities of each"),
+        ("max_augmented_chunks", "max_augmented", ""),
+        ("max_total_chunks", "max_total", ""),
+        ("graph_boost", "boost", ""),
+        ("domain_schema", "types", "they reach a language model that links, too"),
+        ("mode", "linker", '"ngram(limit=1000)+llm(MODEL@BASE_URL)"; no model by default'),
+        ("retrieval_strategy, relationship_path", "VectorFirstNotes", "its fields of these names"),
+        ("source_type", "Hit.stage", '"vector" or "graph_augmented"'),
+        ("graph_context", "kg2rag.context(…).graph_context", ""),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,7 @@ class VectorFirstNotes(Notes):
     relationship_paths: Mapping[str, str] = field(default_factory=dict)
 
 
+@speaks(WORDS)
 @dataclass(frozen=True)
 class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
@@ -129,12 +147,19 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
         sources = self._documents(related, dense.rows, mask)
-        rows, similarity = self._nearest(query, sources, mask)
+        rows = self._rows(sources, mask)
+        similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
+        nearest = np.lexsort((rows, -similarity))[: self.max_augmented]
+        rows, similarity = rows[nearest], similarity[nearest]
         leading = {row: sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()}
         strength = np.array([near.strength for near in leading.values()])
         confidence = np.array([near.confidence for near in leading.values()])
-        augmented, formula = self._combined(similarity, strength * confidence)
-        parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
+        augmented, formula = similarity * (1 + self.boost), f"similarity · {number(1 + self.boost)}"
+        if self.scoring == "boost":
+            augmented = similarity * (1 + self.boost * (strength * confidence))
+            formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
+        elif self.scoring == "product":
+            augmented, formula = augmented * (strength * confidence), f"{formula} · strength · confidence"
         paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
@@ -145,6 +170,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
             expanded_entities=tuple(self.kb.graph.names[near.entity] for near in related),
             relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
         )
+        parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
         groups = {
             "vector": (dense.rows, dense.scores, {"similarity": dense.scores}),
             "graph_augmented": (rows, augmented, parts),
@@ -162,30 +188,12 @@ class VectorFirst(LinksEntities, VectorRetriever):
                     documents.setdefault(doc_ids[row], near)
         return documents
 
-    def _rows(self, documents: Iterable[str]) -> IntArray:
-        """The passages of some documents, document by document."""
+    def _rows(self, documents: Iterable[str], mask: IntArray | None = None) -> IntArray:
+        """The passages of some documents, document by document, of those that may count."""
         doc_ids = np.array(self.kb.corpus.doc_ids, dtype=object)
         rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(doc_ids).groupby(doc_ids).indices)
-        return np.concatenate([np.empty(0, dtype=np.int64), *(rows_of[document] for document in documents)])
-
-    def _combined(self, similarity: FloatArray, certainty: FloatArray) -> tuple[FloatArray, str]:
-        """The scores of augmented passages and their formula."""
-        if self.scoring == "boost":
-            formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
-            return similarity * (1 + self.boost * certainty), formula
-        plain, formula = similarity * (1 + self.boost), f"similarity · {number(1 + self.boost)}"
-        return (
-            (plain, formula) if self.scoring == "plain" else (plain * certainty, f"{formula} · strength · confidence")
-        )
-
-    def _nearest(self, query: Query, documents: Iterable[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
-        """The passages of some documents most similar to the query."""
-        rows = self._rows(documents)
-        if mask is not None:
-            rows = rows[np.isin(rows, mask)]
-        similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
-        order = np.lexsort((rows, -similarity))[: self.max_augmented]
-        return rows[order], similarity[order]
+        rows = np.concatenate([np.empty(0, dtype=np.int64), *(rows_of[document] for document in documents)])
+        return rows if mask is None else rows[np.isin(rows, mask)]
 
     def _why_vector_only(self) -> str:
         if not self.use_graph:

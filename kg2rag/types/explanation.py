@@ -70,8 +70,7 @@ class Explanation:
 
     def sum_of(self, hit: Hit) -> str:
         """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
-        terms = self._terms(hit)
-        if terms is None:
+        if (terms := self._terms(hit)) is None:
             return readable(hit.score_parts) if hit.score_parts else ""
         told = {name: f"{number(value)} ({name})" for name, value in hit.score_parts.items()}
         return " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
@@ -102,40 +101,34 @@ class Explanation:
         """What the strategy records about the query as a whole."""
         return notes_of(self.ranking)
 
+    def _below(self, hit: Hit) -> list[str]:
+        """The lines below a hit's name: text, arithmetic, further parts of the score."""
+        total, besides = self.sum_of(hit), self.besides(hit)
+        lines = self.texts.get(hit.passage_id), total and f"= {total}", besides and f"besides: {readable(besides)}"
+        return [line for line in lines if line]
+
     def html(self) -> str:
         """A fragment for a page that brings the styles, `CSS`."""
+        rows = []
+        for rank, hit in enumerate(self.hits(), start=1):
+            stage, below = self.stage_of(hit), "".join(_small(line) for line in self._below(hit))
+            gold = f' <span class="gold">{GOLD}</span>' if self.is_gold(hit) else ""
+            head = f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"
+            head += f' <span class="stage">{escape(stage)}</span>' if stage else ""
+            cells = f'<td class="rank">{rank}</td><td>{head}{gold}{below}{_path(hit.path)}</td>'
+            kind = ' class="is-gold"' if gold else ""
+            rows.append(f'<tr{kind}>{cells}<td class="score">{number(hit.score)}</td></tr>')
         title = f"<p><b>{escape(self.title)}</b></p>" if self.title else ""
         missed = (
             f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(where)}</p>'
             for id_, where in self.missed().items()
         )
-        rows = "\n".join(map(self._row, range(1, self.limit + 1), self.hits()))
         notes = (
             f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>' for name, value in self.notes().items()
         )
-        table = f'<table class="kg2rag-why"><tbody>{rows}</tbody></table>'
+        table = '<table class="kg2rag-why"><tbody>' + "\n".join(rows) + "</tbody></table>"
         # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
         return f'<div class="mathjax_ignore">{title}{"".join(missed)}{table}{"".join(notes)}</div>'
-
-    def _row(self, rank: int, hit: Hit) -> str:
-        gold, stage, below = self.is_gold(hit), self.stage_of(hit), self._below(hit)
-        head = f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"
-        head += f' <span class="stage">{escape(stage)}</span>' if stage else ""
-        head += f' <span class="gold">{GOLD}</span>' if gold else ""
-        small = "".join(f"<small><bdi>{escape(line)}</bdi></small>" for line in below)
-        cells = f'<td class="rank">{rank}</td><td>{head}{small}{_path(hit.path)}</td>'
-        row = f'{cells}<td class="score">{number(hit.score)}</td>'
-        return f'<tr class="is-gold">{row}</tr>' if gold else f"<tr>{row}</tr>"
-
-    def _below(self, hit: Hit) -> list[str]:
-        """The lines below a hit's name: text, arithmetic, further parts of the score."""
-        total, besides = self.sum_of(hit), self.besides(hit)
-        lines = (
-            self.texts.get(hit.passage_id, ""),
-            total and f"= {total}",
-            besides and f"besides: {readable(besides)}",
-        )
-        return [line for line in lines if line]
 
     def _repr_html_(self) -> str:
         return f"<style>{CSS}</style>{self.html()}"
@@ -145,7 +138,10 @@ class Explanation:
         for rank, hit in enumerate(self.hits(), start=1):
             gold = f"  {GOLD}" if self.is_gold(hit) else ""
             lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {self.stage_of(hit)}{gold}")
-            lines += [f"    {line}" for line in (*self._below(hit), *map(_stated, hit.path))]
+            lines += [f"    {line}" for line in self._below(hit)]
+            for one in hit.path:
+                about = " ".join(one.description.split())
+                lines.append(f"    {one}  (strength {one.strength:g}){about and f': {about}'}")
         lines += [f"{GOLD} {id_}: {where}" for id_, where in self.missed().items()]
         lines += [f"{name}: {value}" for name, value in self.notes().items()]
         return visible("\n".join(lines))
@@ -172,20 +168,18 @@ def notes_of(ranking: Ranking) -> dict[str, str]:
     return {name: readable(value) for name, value in ranking.notes.said().items()}
 
 
+def _small(line: str) -> str:
+    return f"<small><bdi>{escape(line)}</bdi></small>" if line else ""
+
+
 def _path(triples: Sequence[Triple]) -> str:
     """Each triple of a path: its ends in boxes, the relation between them."""
     return "".join(
         f'<div class="kg2rag-path"><span class="node">{escape(one.head)}</span><span class="relation">'
         f'{escape(one.relation)} ({one.strength:.3g}) →</span><span class="node">{escape(one.tail)}</span></div>'
-        + (f"<small><bdi>{escape(one.description)}</bdi></small>" if one.description else "")
+        + _small(one.description)
         for one in triples
     )
-
-
-def _stated(triple: Triple) -> str:
-    """A triple of a path with its strength and, where it has one, its description on one line."""
-    about = " ".join(triple.description.split())
-    return f"{triple}  (strength {triple.strength:g}){about and f': {about}'}"
 
 
 def number(value: float) -> str:

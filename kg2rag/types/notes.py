@@ -113,8 +113,8 @@ class Notes:
             yield "linked_by", self.entities[0].linker if self.entities else ""
         for each in fields(self):
             value = getattr(self, each.name)
-            unsaid = value is None or (each.name in _BASE and not value)
-            if not (unsaid or each.name in _HIDDEN or each.metadata.get("inner")):
+            hidden = each.name in _HIDDEN or each.metadata.get("inner") or value is None
+            if not hidden and (value or each.name not in _BASE):
                 yield each.name, value
         yield from self.other.items()
 

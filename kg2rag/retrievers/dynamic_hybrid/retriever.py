@@ -13,7 +13,7 @@ from functools import cached_property
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
-from kg2rag.retrievers.contract import Retriever, Tuned
+from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
 from kg2rag.retrievers.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.text.registry import split
@@ -24,6 +24,16 @@ COLOUR = "#8C6BB1"  # in plots
 TUNING = (
     Tuned(NAME, "the rules that tell kinds of query apart", "chosen", None, ("musique-100", "cosqa-500")),
     Tuned(NAME, "all of mention_ppr, its graph side", "chosen", 61, ("musique-100", "hotpotqa-300", "2wiki-1000")),
+)
+WORDS = Words(
+    "dynamic hybrid",
+    (
+        ("dense, sparse, pattern", "weights", "by these names; `sides` names other systems for them"),
+        ("analyzeQuery, llm", "analyser", '"rules", "llm(MODEL@BASE_URL)", "learned(FILE)", and chains of them'),
+        ("k", "constant", "of the reciprocal rank fusion"),
+        ("graphSearch", "graph", '"graph_augmented" searches the graph given, as the design does'),
+        ("query_type, reasoning", "HybridNotes", "its fields of these names"),
+    ),
 )
 
 
@@ -36,6 +46,7 @@ class HybridNotes(Notes):
     reasoning: str = ""
 
 
+@speaks(WORDS)
 @dataclass(frozen=True)
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr`, whatever graph is given.
