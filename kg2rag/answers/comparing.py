@@ -60,7 +60,7 @@ class AnswerComparison:
             scores.assign(tokens=[context.tokens for context in self.contexts[name]])
             for name, scores in self.scores.items()
         ]
-        return pd.concat(frames, keys=self.scores, names=["system"]).reset_index("system").reset_index(drop=True)
+        return pd.concat(frames, keys=list(self.scores), names=["system"]).reset_index("system").reset_index(drop=True)
 
     def save(self, folder: Path) -> None:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read).

@@ -86,11 +86,6 @@ def test_an_empty_question_is_refused(nothing: str) -> None:
         explain({"one": Fixed((0,))}, data(), nothing)
 
 
-def test_no_system_is_refused() -> None:
-    with pytest.raises(ValueError, match="No system"):
-        explain({}, data(), "q1")
-
-
 @pytest.mark.parametrize("names", [("one",), ("one", "two", "three")])
 def test_any_number_of_systems_is_shown(names: tuple[str, ...]) -> None:
     shown = repr(explain({name: Fixed((0, 1)) for name in names}, data(), "q1"))
@@ -108,7 +103,3 @@ def test_the_page_is_whole_escapes_everything_and_loads_nothing(tmp_path: Path) 
     assert "://" not in page
     assert page.count("&lt;script&gt;") == 3  # page title, heading, name of the system
     assert "◆ gold <b>p1</b>: at rank 2" in page
-
-
-def test_in_a_notebook_it_is_no_page_of_its_own() -> None:
-    assert "<html" not in explain({"one": Fixed((0, 1))}, data(), "q1")._repr_html_()

@@ -82,10 +82,6 @@ def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text
     assert "no entity" in str(ranking.notes.warning)
 
 
-def test_an_empty_ranking_gets_what_the_graph_has(kb_of: Build) -> None:
-    assert augmented(kb_of(*PAGES, facts=FACTS), hits={}).passage_ids == ["p0", "p1"]
-
-
 AUTH = (
     ("Sign in", "How a token is checked."),
     ("Providers", "Sign in elsewhere."),
@@ -150,11 +146,6 @@ def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> No
         GraphAugment(kb, alpha=0.0, beta=0.0)
 
 
-def test_the_graph_adds_candidates_alone(kb_of: Build) -> None:
-    query = Query("q", QUERY.text, ("p0", "p5"))
-    assert augmented(kb_of(*PAGES, facts=FACTS), query).passage_ids == ["p0", "p5"]
-
-
 def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build) -> None:
     kb = kb_of(("FastAPI", "red"), ("Pydantic", "red apple"), ("", "green"), facts=FACTS[:1])
     system = build("graph_augmented", kb, use_graph=False)
@@ -164,11 +155,6 @@ def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build
     ):  # type: ignore[attr-defined]
         assert found.rows.tolist() == plain.rows.tolist()
         assert found.scores.tolist() == plain.scores.tolist()
-
-
-def test_dense_has_its_share_and_bm25_the_rest(kb_of: Build) -> None:
-    system = build("graph_augmented", kb_of(*PAGES), dense_share=0.75)
-    assert system.retriever.weights == (0.75, 0.25)  # type: ignore[attr-defined]
 
 
 ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])

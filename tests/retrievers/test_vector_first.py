@@ -58,11 +58,6 @@ def test_the_boost_may_be_plain_or_a_product(kb: KnowledgeBase, scoring: str, sc
     assert scored(VectorFirst(kb, depth=1, scoring=scoring).retrieve(ASKED))["p2"] == round(score, 5)
 
 
-def test_a_boosted_passage_may_pass_a_dense_hit(tmp_path: Path) -> None:
-    near = knowledge_base(passages("one", "two", "three"), SPOKE, {"hub": (0.6, 0.5, 0.48)}, Store(tmp_path))
-    assert VectorFirst(near, depth=2).retrieve("hub").passage_ids == ["p0", "p2", "p1"]  # 0.48 · 1.1 > 0.5
-
-
 SPOKE = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p2"),))
 
 
@@ -95,10 +90,6 @@ def test_the_most_similar_augmented_passages_are_kept_and_the_total_is_bounded(k
     assert VectorFirst(kb, depth=1, max_total=2).retrieve(ASKED).passage_ids == ["p0", "p2"]
 
 
-def test_at_most_the_strongest_neighbours_are_followed(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, depth=1, limit=1).retrieve(ASKED).passage_ids == ["p0", "p2", "p3"]
-
-
 @pytest.mark.parametrize(
     ("text", "settings", "why"),
     [
@@ -123,11 +114,6 @@ def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
 def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:
     with pytest.raises(ParameterError, match=r"lacks the entity type 'Cloud'; it has .*Machine"):
         VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED)
-
-
-def test_one_type_or_a_list_of_types_make_equal_systems(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, types="machine") == VectorFirst(kb, types=["machine"])
-    assert VectorFirst(kb, types="machine").retrieve(ASKED).notes.linked[0].name == "Server"
 
 
 @dataclass(frozen=True)
@@ -170,10 +156,6 @@ def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBa
     assert found.passage_ids == ["p0", "p3", "p4"]
     assert found.notes.left_out == ("p2",)
     assert found.notes.tokens == 3
-
-
-def test_no_token_limit_counts_nothing(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, max_tokens=None).retrieve(ASKED).notes.tokens is None
 
 
 def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-import pytest
-
 from kg2rag.types import INNER, LinkedEntity, Notes
 
 ADA = LinkedEntity("Ada", "fuzzy", 0.9)
@@ -55,8 +53,3 @@ def test_the_notes_of_a_step_are_found_by_their_class() -> None:
     assert JOINED.find(Walked) is WALKED
     assert Notes(inputs=(JOINED,)).find(Walked) is WALKED
     assert Notes().find(Walked) is None
-
-
-@pytest.mark.parametrize("notes", [Notes(), Notes("cosine", "dense")])
-def test_formula_and_source_are_not_said(notes: Notes) -> None:
-    assert notes.said() == {}

@@ -81,11 +81,6 @@ def test_a_passage_that_a_stage_brings_in_is_lost_by_no_step_before_it() -> None
     assert [each.why for each in trace.steps if 8 not in each.rows] == ["dropped by Puts"]
 
 
-def test_the_trace_of_a_pipeline_ends_in_the_ranking_that_it_returns() -> None:
-    pipeline = Returns((3, 1, 5)) >> Puts((5, 1, 2), depth=3)
-    assert pipeline.trace_batch([ASKED], 2)[0].ranking.rows.tolist() == [5, 1]
-
-
 def test_a_fusion_passes_what_any_member_ranks_high_enough() -> None:
     trace = fuse(Returns((3, 1, 6)), Returns((4, 1, 7)), depth=2).trace_batch([ASKED], 10)[0]
     assert [lost_at(trace, row) for row in (3, 4, 1)] == [None, None, None]
