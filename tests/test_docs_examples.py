@@ -58,3 +58,10 @@ def test_the_examples_of_a_page_run(
     shown = re.findall(r"\n\n```\n(.*?)\n```\n", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert not shown or printed == shown[0].splitlines()
+
+
+def test_no_command_or_page_names_a_file_of_data_that_a_clone_lacks() -> None:
+    for page in [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/site/*.py")]:
+        for place in re.findall(r"(?<![\w/])data/[\w./-]+\w", page.read_text(encoding="utf-8")):
+            ours = place.startswith(("data/bundled", "data/docs_questions.csv")) and (ROOT / place).exists()
+            assert ours or place.startswith("data/cache"), f"{page.name}: {place}"

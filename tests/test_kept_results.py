@@ -37,6 +37,23 @@ def test_the_headline_comparisons_are_kept() -> None:
     assert set(IN_CI) <= set(KEPT)
 
 
+MADE = {
+    "ledger.csv": "remake.py",
+    "scale/measurements.jsonl": "bench/scale.py",
+    "domains/leave_one_out.parquet": "fit.py",
+}
+"""File that is no comparison's -> the program that writes it."""
+
+
+def test_nothing_is_kept_that_no_program_made_of_runs() -> None:
+    for file in (file for file in RESULTS.rglob("*") if file.is_file()):
+        place = file.relative_to(RESULTS)
+        whole = RESULTS / place.parts[0]
+        saved = (whole / "runs").is_dir() or (whole / "sweep.json").is_file()
+        program = RESULTS.parent / MADE.get(str(place), "none")
+        assert saved or file.name in program.read_text(encoding="utf-8"), place
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     config, per_query = config_of(name), per_query_of(name)

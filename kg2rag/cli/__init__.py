@@ -17,7 +17,7 @@ from kg2rag.cli.data import datasets_app, questions, store_app
 from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
 from kg2rag.cli.sweep import reproduce, sweep
-from kg2rag.cli.systems import answer, ask, context, diagnose, explain, list_systems
+from kg2rag.cli.systems import answer, ask, context, explain, list_systems
 
 app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
@@ -41,7 +41,7 @@ def options(
     """Options of `kg2rag` itself."""
 
 
-for command in (answer, ask, build, compare, compare_graphs, context, diagnose, explain, questions, reproduce, sweep):
+for command in (answer, ask, build, compare, compare_graphs, context, explain, questions, reproduce, sweep):
     app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,22 +21,18 @@ store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_arg
 @datasets_app.command("list")
 def list_datasets() -> None:
     """The sets that can be loaded by name."""
-    from kg2rag.datasets import describe, families, names
+    from kg2rag.datasets import describe, names
 
-    def row(name: str, about: Mapping[str, object]) -> list[str]:
-        offers = [_commas(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
-        return [name, str(about["summary"]), *offers, str(about["licence"])]
-
-    def rows() -> Iterator[list[str]]:
-        for name in names():
-            try:
-                yield row(name, describe(name))
-            except RuntimeError as error:  # of another package: the other sets are listed all the same
-                yield [name, str(error)]
-        for name, about in families().items():
-            yield row(name, about)
-
-    show(table(("name", "what it is", "settings", "passages", "licence"), rows()))
+    rows = []
+    for name in names():
+        try:
+            about = describe(name)
+        except RuntimeError as error:  # of another package: the other sets are listed all the same
+            rows.append([name, str(error)])
+        else:
+            offers = [_readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
+            rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
+    show(table(("name", "what it is", "settings", "passages", "licence"), rows))
 
 
 @datasets_app.command()
@@ -54,8 +50,9 @@ def lint(data: DrawOptions) -> None:
     """What is odd about a set: duplicates, answers given away, gold that is missing."""
     from kg2rag.datasets import lint as run
 
-    rows = [(one.severity, one.check, str(one.count), "\n".join(one.examples)) for one in run(data.load())]
-    show(table(("severity", "check", "count", "examples"), rows) if rows else "Nothing found.")
+    found = run(data.load()).drop(columns="of")
+    rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in found.to_numpy().tolist())
+    show(table(list(map(str, found)), rows) if len(found) else "Nothing found.")
 
 
 @dataclass(frozen=True)
@@ -109,12 +106,8 @@ def questions(data: DataOptions, chat: ModelOptions, asked: QuestionOptions) -> 
 def _readable(value: object) -> str:
     """A value as one reads it: counts by name, lists without brackets, nothing for None."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {count}" for name, count in value.items())
-    return "" if value is None else _commas(value)
-
-
-def _commas(values: object) -> str:
-    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)
+        value = [f"{name}: {count}" for name, count in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else "" if value is None else str(value)
 
 
 @datasets_app.command()
@@ -130,11 +123,10 @@ def get(
     if listed:
         rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
         show(table(("name", "questions", "what it is", "where it is from"), rows))
-        return
-    if not name:
+    elif name:
+        typer.echo(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
+    else:
         raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
-    place = run(name, into)
-    typer.echo(f"{place}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
 
 
 @store_app.command("ls")
@@ -142,8 +134,7 @@ def list_store() -> None:
     """What the store holds, by stage: entries, size, days since the least recent use."""
     from kg2rag.compute import Entry, Store
 
-    store = Store()
-    stages: dict[str, list[Entry]] = {}
+    store, stages = Store(), dict[str, list[Entry]]()
     for entry in store.entries():
         stages.setdefault(entry.stage, []).append(entry)
     typer.echo(f"{store.root}{'' if stages else ': empty'}")

@@ -51,12 +51,11 @@ def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., 
         groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
         options: list[inspect.Parameter] = []
         for name, parameter in inspect.signature(command).parameters.items():
-            source = groups.get(name)
-            types = get_type_hints(source) if source else hints
-            for one in inspect.signature(source).parameters.values() if source else [parameter]:
+            own = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+            types = get_type_hints(groups[name]) if name in groups else hints
+            for one in own:
                 option = copy(one.default)
-                if one.name in defaults:
-                    option.default = defaults[one.name]
+                option.default = defaults.get(one.name, option.default)
                 options.append(one.replace(kind=one.KEYWORD_ONLY, annotation=types[one.name], default=option))
 
         @wraps(command)
@@ -108,15 +107,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     return made
 
 
-def show(*tables: Any) -> None:
+def show(*shown: Any, **how: Any) -> None:
     """Print tables, or what else rich can print."""
-    from kg2rag.text.cells import console as console_of
+    from kg2rag.text.cells import console
 
-    console_of().print(*tables)
+    console().print(*shown, **how)
 
 
 def tell(line: str) -> None:
     """Print a line that may be longer than the terminal is wide: a path, a link."""
-    from kg2rag.text.cells import console as console_of
-
-    console_of().print(line, markup=False, highlight=False, soft_wrap=True)
+    show(line, markup=False, highlight=False, soft_wrap=True)

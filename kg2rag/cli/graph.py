@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 SOME_FAILED = 3
 INTERRUPTED = 130
 TYPED = {"rich_help_panel": "Extractor typed"}
-EXTRACTOR = "openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`."
 INFER = "Where --schema is not there yet: infer it from so many passages, write it."
-LESS = ("no graph was written (--allow-failed writes it without them)", "the graph lacks them")
 MERGE = "Let the model merge what several passages say of an entity."
 
 
@@ -34,14 +32,6 @@ class TypeOptions:
     infer_schema: int | None = opt(None, INFER, min=1, **TYPED)
     merge_descriptions: bool = opt(False, MERGE, "--merge-descriptions", **TYPED)
 
-    def check(self, extractor: str) -> None:
-        """ValueError for an option that the extractor, or the lack of another option, leaves without a meaning."""
-        given = [name.replace("_", "-") for name, value in vars(self).items() if value]
-        if given and extractor != "typed":
-            raise ValueError(f"--{given[0]} is for --extractor typed.")
-        if self.infer_schema is not None and self.schema is None:
-            raise ValueError("--infer-schema needs --schema, the file that it writes.")
-
     def style(self, extractor: str, model: ChatModel, corpus: Corpus, *, send: bool, retry_failed: bool) -> PromptStyle:
         """The style under the schema, which is read, or inferred and written where `send` allows it."""
         from kg2rag.extraction.prompted import STYLES, GraphSchema, infer_schema
@@ -51,16 +41,12 @@ class TypeOptions:
         if self.schema.exists() or self.infer_schema is None:
             return STYLES["typed"].typed(GraphSchema.read(self.schema))
         if not send:
-            typer.echo(
-                f"{self.schema} is not there yet: {self.infer_schema} calls will infer it. Planned without types."
-            )
+            typer.echo(f"{self.schema} is not there: {self.infer_schema} calls will infer it. Planned without types.")
             return STYLES["typed"]
         found = infer_schema(model, corpus, passages=self.infer_schema, retry_failed=retry_failed)
         found.write(self.schema)
         counts = f"{len(found.entity_types)} entity types, {len(found.relation_types)} relation types"
-        typer.echo(
-            f"Schema ({counts}) written to {self.schema}; edit it there and build again, if it should be another."
-        )
+        typer.echo(f"Schema ({counts}) written to {self.schema}; edit it and build again, if it should be another.")
         return STYLES["typed"].typed(found)
 
 
@@ -78,6 +64,20 @@ class BuildOptions:
     force: bool = opt(False, "Replace the graph of another build in --out.", "--force")
     limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
 
+    def check(self, types: TypeOptions, chat: ModelOptions) -> None:
+        """ValueError for an option that the extractor, or the lack of another option, leaves without a meaning."""
+        from kg2rag.extraction.prompted import STYLES
+
+        only = {"limit": self.limit, "retry_failed": self.retry_failed, "base_url": chat.base_url, "model": chat.model}
+        for options, meant in ((vars(types), ["typed"]), (only, list(STYLES))):
+            wrong = [name.replace("_", "-") for name, value in options.items() if value]
+            if wrong and self.extractor not in meant:
+                raise ValueError(f"--{wrong[0]} is for --extractor {' or '.join(meant)}.")
+        if types.infer_schema is not None and types.schema is None:
+            raise ValueError("--infer-schema needs --schema, the file that it writes.")
+        if self.out is None and not self.plan:
+            raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
+
 
 @spread(dataset="bundled")
 def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerOptions, asked: BuildOptions) -> None:
@@ -93,17 +93,11 @@ def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerO
     from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
 
     out, again = asked.out, asked.retry_failed
-    types.check(asked.extractor)
     model = chat.open(f"--extractor {asked.extractor}") if asked.extractor in STYLES else None
-    only = {"limit": asked.limit, "retry-failed": again, "base-url": chat.base_url, "model": chat.model}
-    if model is None and (wrong := [name for name, value in only.items() if value]):
-        raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
     source = None if model else SOURCES.build(asked.extractor)
-    if out is None and not asked.plan:
-        raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
+    asked.check(types, chat)
     questions = data.load()
-    corpus = questions.corpus
-    prompted = None
+    corpus, prompted = questions.corpus, None
     if model is not None:
         style = types.style(asked.extractor, model, corpus, send=not asked.plan, retry_failed=again)
         source = prompted = PromptedTriples(model, style, asked.limit, merge_descriptions=types.merge_descriptions)
@@ -127,10 +121,10 @@ def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerO
         graph = write_graph(out, extraction, corpus, source, **told)
         typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
     if run and failures:
+        less = "the graph lacks them" if asked.allow_failed else "no graph was written (--allow-failed writes it)"
         typer.echo(
             f"{len(run.failed_passages)} of {len(corpus)} passages failed, the first: {run.failures[0]}.\n"
-            f"All of them, with causes: {out / 'failed.jsonl'}; {LESS[asked.allow_failed]}. "
-            "Ask again with --retry-failed.",
+            f"All of them, with causes: {out / 'failed.jsonl'}; {less}. Ask again with --retry-failed.",
             err=True,
         )
         raise typer.Exit(SOME_FAILED)

@@ -1,17 +1,14 @@
-"""`kg2rag sweep`: many configurations of systems, from a file."""
+"""`kg2rag sweep`: many configurations of systems, from a file; `reproduce`: published results, and ours."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from kg2rag.cli.declared import arg, opt, show, spread, table, tell
 from kg2rag.cli.options import WorkerOptions
-
-if TYPE_CHECKING:
-    from kg2rag.experiments.sweep import SweepResult
 
 
 @spread()
@@ -26,6 +23,7 @@ def sweep(
 ) -> None:
     """Sweep over configurations: choose on dev questions, judge on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
+    from kg2rag.experiments.sweep.results import HEADER
 
     if plan + run + report != 1:
         raise ValueError("Say what to do: one of --plan, --run or --report.")
@@ -36,15 +34,6 @@ def sweep(
         return
     at: dict[str, Any] = {**vars(by), "jobs": 1 if by.jobs is None else by.jobs}
     result = SweepResult.load(folder) if report else wanted.run(folder, **at)
-    _show(result)
-    typer.echo(f"Report: {result.save(folder)}")
-    if len(result.failed):
-        raise typer.Exit(1)
-
-
-def _show(result: SweepResult) -> None:
-    from kg2rag.experiments.sweep.results import HEADER
-
     if result.numbers:
         rows = result.chosen()
         show(table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows)))
@@ -53,6 +42,9 @@ def _show(result: SweepResult) -> None:
         tell(result.note())
     for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
         typer.echo(f"Failed: {number}: {system} {parameters}: {error}")
+    typer.echo(f"Report: {result.save(folder)}")
+    if len(result.failed):
+        raise typer.Exit(1)
 
 
 def reproduce(
@@ -69,18 +61,15 @@ def reproduce(
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")
     files = [file for path in ledgers for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])]
-    missing = [str(file) for file in files if not file.is_file()] or ([] if files else list(map(str, ledgers)))
-    if missing:
+    if not files or (missing := [file for file in files if not file.is_file()]):
         raise FileNotFoundError(
-            f"{', '.join(missing)}: no ledger there. Ledgers are TOML files; those of the papers that kg2rag follows "
-            "are in eval/ledger of its repository. --only picks rows of them."
+            f"{', '.join(map(str, missing if files else ledgers))}: no ledger there. Ledgers are TOML files; those of "
+            "the papers that kg2rag follows are in eval/ledger of its repository. --only picks rows of them."
         )
     result = run([Ledger.read(file) for file in files], data, only=only)
     show(result)
-    counts = (
-        f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in result.summary().items()
-    )
-    typer.echo("; ".join(counts))
+    groups = result.summary().items()
+    typer.echo("; ".join(f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in groups))
     if out is not None:
         text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
         out.write_text(text, encoding="utf-8")

@@ -1,11 +1,11 @@
-"""What systems do: `ask`, `systems`, `explain`, `diagnose`; and what a reader makes of it: `context`, `answer`."""
+"""What systems do: `ask`, `systems`, `explain`; and what a reader makes of it: `context`, `answer`."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import typer
 
@@ -28,21 +28,19 @@ def list_systems(
     name: str | None = arg(None, "Describe this one, with all its parameters.", autocompletion=known_systems),
 ) -> None:
     """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
-    from rich.console import Console
-
     from kg2rag.retrievers.systems import SYSTEMS
 
-    console = Console(highlight=False)
+    wrapped = {"markup": False, "highlight": False}
     if name is None:
-        rows = ((one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names())
+        rows = [(one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names()]
         show(table(("system", "what it does"), rows))
-        console.print("kg2rag systems NAME says more of one, and which parameters --set changes.", markup=False)
+        show("kg2rag systems NAME says more of one, and which parameters --set changes.", **wrapped)
         return
-    console.print(f"{name}: {SYSTEMS.description(name)}", markup=False)
+    show(f"{name}: {SYSTEMS.description(name)}", **wrapped)
     defaults = SYSTEMS.parameters(name)
     show(table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items())))
     if defaults:
-        console.print(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", markup=False)
+        show(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", **wrapped)
 
 
 @spread()
@@ -94,43 +92,6 @@ def explain(
         tell(f"Page: {html}")
 
 
-@spread(dataset="bundled", systems="mention_ppr")
-def diagnose(
-    data: DrawOptions,
-    on: SystemOptions,
-    k: int = opt(5, "Hits that count as found.", "--k", min=1),
-    tokens: int | None = opt(None, "Budget of a context: gold that does not fit is lost too.", min=1),
-    ladder: bool = opt(False, "Also what gold seeds, entities and reranking would give.", "--ladder"),
-    out: Path | None = opt(None, "Where pages and figures go; reports/DATASET otherwise."),
-) -> None:
-    """Say which step of a system lost each gold passage: tables here, pages to click through and figures in --out.
-
-    With --ladder also what a perfect step would gain: gold seeds, gold entities, a gold reranking.
-    """
-    from kg2rag.answers.context import ContextFormatter
-    from kg2rag.evaluation.ceilings import OracleLadder, oracle_ladder
-    from kg2rag.evaluation.waterfall import Waterfall, waterfall
-
-    questions = data.load()
-    kb, systems = on.build(questions.corpus)
-    formatter = None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
-    folder = out or Path("reports") / data.file_name
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, system in systems.items():
-        found = waterfall(name, system, questions, k=k, formatter=formatter)
-        reasons = found.reasons()[["lost_at", "gold", "why"]].astype(str)
-        show(found, table(("lost", "gold", "why"), reasons.itertuples(index=False)))
-        pages: dict[str, Waterfall | OracleLadder] = {f"waterfall-{name}": found}
-        if ladder:
-            metrics = (f"recall@{k}", f"all_recall@{k}")
-            rungs = pages[f"ladder-{name}"] = oracle_ladder(kb, questions, system, metrics=metrics, name=name)
-            show(rungs)
-        for stem, shown in pages.items():
-            (folder / f"{stem}.html").write_text(shown.to_html(), encoding="utf-8")
-            shown.figure().savefig(folder / f"{stem}.png", dpi=150)
-            tell(f"{folder / stem}.html and .png")
-
-
 @dataclass(frozen=True)
 class OneSystem(SystemOptions):
     """The options that name one system and what it runs on."""
@@ -145,11 +106,6 @@ class ContextOptions:
     tokens: int = opt(4500, "Of a whole context, at most; counted by the encoder's tokenizer.", min=1)
     graph_tokens: int | None = opt(None, "Of its graph block; a ninth of --tokens otherwise.", min=0)
     k: int = opt(20, "Hits of a question; those that fit are read.", "--k", min=1)
-
-    @property
-    def budget(self) -> dict[str, Any]:
-        """The tokens, as arguments."""
-        return {"tokens": self.tokens, "graph_tokens": self.graph_tokens}
 
 
 @spread()
@@ -174,7 +130,7 @@ def context(
     if len(systems) != 1:
         raise ValueError(f"A context is of one system, not of {', '.join(systems)}. Name one with --system.")
     (system,) = systems.values()
-    made = context_of(system, query, k=size.k, hops=hops, kb=kb, **size.budget)
+    made = context_of(system, query, hops=hops, kb=kb, **vars(size))
     typer.echo(json.dumps(made.to_json(), ensure_ascii=False) if as_json else made.text)
     typer.echo(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} passages", err=True)
     for dropped in made.dropped:
@@ -203,8 +159,7 @@ def answer(
     reader = Reader(chat.open("A reader"), REASONED if reasoned else SHORT)
     questions = data.load()
     kb, systems = on.build(questions.corpus)
-    asked = {"k": size.k, "rules": rules, "seed": data.seed, **size.budget}
-    result = compare_answers(systems, questions, kb, reader, **asked)
+    result = compare_answers(systems, questions, kb, reader, rules=rules, seed=data.seed, **vars(size))
     folder = out or Path("reports") / f"{data.file_name}-answers"
     result.save(folder)
     typer.echo(str(result))

@@ -3,20 +3,18 @@
 from kg2rag.datasets.documents import Documents, from_folder, from_frame, from_texts
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.getting import get, subsets
-from kg2rag.datasets.lint import Finding, info, lint
+from kg2rag.datasets.lint import info, lint
 from kg2rag.datasets.questions import known_items, plan_questions, questions_from
-from kg2rag.datasets.registry import DATASETS, describe, families, load, names, resolve
+from kg2rag.datasets.registry import DATASETS, describe, load, names, resolve
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 
 __all__ = [
     "DATASETS",
     "DatasetSpec",
     "Documents",
-    "Finding",
     "HubCopy",
     "LoadOptions",
     "describe",
-    "families",
     "file_name",
     "from_folder",
     "from_frame",

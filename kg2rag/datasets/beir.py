@@ -7,20 +7,20 @@ where it is wrong; the hub's copies are not ours to repair: what nothing could f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets.hub import fetch
-from kg2rag.datasets.judgements import Judgement, collect
-from kg2rag.datasets.reading import Files, Identifier, Record, Text, find_graph_files
+from pydantic import Field
+
+from kg2rag.datasets.reading import Files, Identifier, Record, Text, checked, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 from kg2rag.text.records import DataError
 from kg2rag.text.registry import unknown
-from kg2rag.types import QADataset
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 PREFIX = "beir/"
-HEADER = ("query-id", "corpus-id", "score")
 ON_HUB = (
     "arguana climate-fever dbpedia-entity fever fiqa hotpotqa msmarco nfcorpus nq quora scidocs scifact trec-covid "
     "webis-touche2020"
@@ -37,6 +37,10 @@ PINNED = {
 """Set -> the commits read by default, of documents and queries and of judgements; of the others the newest."""
 
 
+Judgement = tuple[str, str, str, int]
+"""Where it stands, query, document, grade."""
+
+
 class Document(Record):
     """One document; BEIR has some with a title alone."""
 
@@ -50,6 +54,14 @@ class BeirQuery(Record):
 
     id: Identifier
     text: Text
+
+
+class Score(Record):
+    """One judgement: the grade of a document for a query."""
+
+    query: Text = Field(validation_alias="query-id")
+    document: Text = Field(validation_alias="corpus-id")
+    score: int
 
 
 def names() -> tuple[str, ...]:
@@ -70,58 +82,47 @@ def spec_of(name: str) -> DatasetSpec:
 
 def load(options: LoadOptions) -> QADataset:
     """Read the folder, or the hub's two repositories of a set: documents and queries, and judgements."""
-    name, read, ours = options.spec.name, Files(), options.path is not None
+    name, read, graphs, origin = options.spec.name, Files(), dict[str, Path](), dict[str, object]()
     if options.path is None:
-        files, judged, origin = _from_hub(options)
-        title, graphs = file_name(name), {}
+        # The revision of what was read are the commits of both repositories: one can ask for it again.
+        assert options.spec.hub is not None
+        title, repo = file_name(name), options.spec.hub.repo
+        asked, _, second = (options.revision or options.spec.hub.revision).partition("+")
+        files, commit = options.fetch(repo, asked, "corpus*", "queries*")
+        judged, other = options.fetch(f"{repo}-qrels", second or asked, "*.tsv")
+        origin = {"hub": repo, "judgements": f"{repo}-qrels", "revision": f"{commit}+{other}"}
     else:
-        folder, origin = options.path, {}
-        if not folder.is_dir():
-            raise FileNotFoundError(f"{folder} is no folder. Give one that holds corpus.jsonl, queries.jsonl, qrels.")
-        name = title = folder.resolve().name
-        files, judged, graphs = (
-            sorted(folder.glob("**/*")),
-            sorted(folder.glob("qrels/*.tsv")),
-            find_graph_files(folder),
-        )
+        if not options.path.is_dir():
+            raise FileNotFoundError(f"{options.path} is no folder. Give one with corpus.jsonl, queries.jsonl, qrels.")
+        name = title = options.path.resolve().name
+        files, judged = sorted(options.path.glob("**/*")), sorted(options.path.glob("qrels/*.tsv"))
+        graphs = find_graph_files(options.path)
     split, qrels = _of_split(judged, options.split, name)
-    documents = ((row.id, row.title or "", row.text) for row in read.records(_named(files, "corpus", name), Document))
-    queries = {row.id: row.text for row in read.records(_named(files, "queries", name), BeirQuery)}
-    corpus, questions, notes = collect(name, documents, queries, _judgements(read, qrels), ours=ours)
+    documents = read.records(_named(files, "corpus", name), Document)
+    queries = read.records(_named(files, "queries", name), BeirQuery)
+    rows = list(read.rows(qrels))
+    scores = zip(rows, checked(rows, Score, qrels.name), strict=True)
+    judgements = ((where, one.query, one.document, one.score) for (where, _), one in scores)
+    corpus, questions, notes = collect(name, documents, queries, judgements, ours=options.path is not None)
     source = {**origin, "files": read.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
-
-
-def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], Mapping[str, object]]:
-    """The files of documents and queries, those of judgements, and where they are from.
-
-    The revision of what was read are the commits of both repositories, joined by a plus: one can ask for it again.
-    """
-    copy = options.spec.hub
-    assert copy is not None
-    judgements = f"{copy.repo}-qrels"
-    asked, _, second = (options.revision or copy.revision).partition("+")
-    files, commit = fetch(options.spec, copy.repo, asked, ("corpus*", "queries*"))
-    judged, other = fetch(options.spec, judgements, second or asked, ("*.tsv",))
-    return files, judged, {"hub": copy.repo, "judgements": judgements, "revision": f"{commit}+{other}"}
 
 
 def _named(files: Sequence[Path], what: str, name: str) -> list[Path]:
     """The file of lines, packed or not, or the parts of a Parquet table."""
     lines = [path for path in files if path.name in (f"{what}.jsonl", f"{what}.jsonl.gz")]
-    parts = lines[:1] or [path for path in files if path.parent.name == what and path.suffix == ".parquet"]
-    if not parts:
-        raise FileNotFoundError(
-            f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, {what}.jsonl.gz, {what}/*.parquet."
-        )
-    return parts
+    if parts := lines[:1] or [path for path in files if path.parent.name == what and path.suffix == ".parquet"]:
+        return parts
+    raise FileNotFoundError(
+        f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, {what}.jsonl.gz, {what}/*.parquet."
+    )
 
 
 def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
     """The requested judgements; where none are, "test" or the only split. The hub says "validation" of BEIR's "dev"."""
-    there = {path.stem: path for path in judged}
-    if not there:
+    if not judged:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
+    there = {path.stem: path for path in judged}
     chosen = split or ("test" if "test" in there or len(there) > 1 else next(iter(there)))
     other = {"validation": "dev", "dev": "validation"}.get(chosen, chosen)
     if chosen not in there and other not in there:
@@ -129,17 +130,76 @@ def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str
     return chosen, there[chosen if chosen in there else other]
 
 
-def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
-    for where, (query, document, score) in files.table(path, HEADER):
-        try:
-            yield where, query, document, int(score)
-        except ValueError:
-            raise DataError(f"{where}: the score must be a whole number, not {score!r}.") from None
+def collect(
+    where: str,
+    documents: Iterable[Document],
+    queries: Iterable[BeirQuery],
+    judgements: Iterable[Judgement],
+    *,
+    ours: bool,
+) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
+    """The corpus, the questions that have a relevant document, and what was left out or changed, and how often.
+
+    `ours` says whether what nothing could find is an error, as in files of one's own: an empty document, a judgement of
+    a query that is not there. Otherwise it is left out and counted. DataError, too: a judged document that the corpus
+    lacks, one that is judged twice and differently, no question.
+    """
+    notes, passages, empty = Counter[str](), list[Passage](), set[str]()
+    for number, one in enumerate(documents, start=1):
+        title, text = one.title or "", one.text
+        if not text.strip():
+            title, text = "", title
+            known = "documents without text, their title serves as text"
+            notes[known if text.strip() else "documents without title and text left out"] += 1
+        if text.strip():
+            passages.append(Passage(one.id, title, text, one.id, 0))
+        elif ours:
+            raise DataError(f"{where}, document {number} ({one.id!r}): title and text are both empty. Leave it out.")
+        else:
+            empty.add(one.id)
+    corpus, texts = Corpus.from_passages(passages), {query.id: query.text for query in queries}
+    gold = _gold(judgements, texts, set(corpus.ids), empty, notes, ours=ours)
+    questions = tuple(Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_))
+    if not questions:
+        raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
+    notes["queries without a relevant document in this split left out"] = len(texts) - len(questions)
+    return corpus, questions, {what: count for what, count in notes.items() if count}
+
+
+def _gold(
+    judgements: Iterable[Judgement],
+    texts: Container[str],
+    known: Container[str],
+    empty: Container[str],
+    notes: Counter[str],
+    *,
+    ours: bool,
+) -> dict[str, dict[str, int]]:
+    """Query -> document -> grade."""
+    grades: dict[tuple[str, str], int] = {}
+    gold: dict[str, dict[str, int]] = {}
+    for place, query, document, grade in judgements:
+        if query not in texts or document in empty:
+            if ours:
+                raise DataError(f"{place}: {query!r} is none of the queries. Are both of the same version?")
+            notes[f"judgements of {'documents' if query in texts else 'queries'} without text left out"] += 1
+        elif document not in known:
+            raise DataError(
+                f"{place}: {document!r}, judged for query {query!r}, is no document of the corpus. Are judgements "
+                "and documents from the same version? kg2rag.from_frames takes what you can repair."
+            )
+        elif (former := grades.setdefault((query, document), grade)) != grade:
+            raise DataError(f"{place}: {query!r} and {document!r} are judged twice, {former} and {grade}.")
+        elif grade < 1 or document in gold.setdefault(query, {}):
+            notes["judgements below 1 left out" if grade < 1 else "repeated judgements left out"] += 1
+        else:
+            gold[query][document] = grade
+    return gold
 
 
 DATASET = DatasetSpec(
     name="beir",
-    summary="any set of the BEIR benchmark, with graded judgements",
+    summary="a set of the BEIR benchmark, by its name on the hub (beir/scifact) or as a folder",
     load=load,
     licence="each set its own",
     citation="Thakur et al., BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of IR Models, NeurIPS 2021",

@@ -64,8 +64,7 @@ def load(options: LoadOptions) -> QADataset:
     files = Files()
     root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
     rows = files.records(root / "corpus.jsonl", BundledPassage)
-    counts: Counter[str] = Counter()
-    passages = []
+    passages, counts = list[Passage](), Counter[str]()
     for row in rows:
         passages.append(Passage(row.id, row.title, row.text, row.doc_id, counts[row.doc_id]))
         counts[row.doc_id] += 1
@@ -78,9 +77,13 @@ def load(options: LoadOptions) -> QADataset:
 
 def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None) -> Iterator[Question]:
     """The questions of a file, or those of some ids; DataError names what refers to nothing in the corpus."""
-    records, known = files.records(path, FolderQuestion), set(corpus.ids)
-    firsts = _first_sentences(corpus) if any(record.supporting for record in records) else {}
-    for at, record in enumerate(records, start=1):
+    known, before = {id_: row for row, id_ in enumerate(corpus.ids)}, Counter[str]()
+    counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
+    firsts = []  # the index in its document of a passage's first sentence: `supporting` counts by document
+    for document, count in zip(corpus.doc_ids, counts, strict=True):
+        firsts.append(before[document])
+        before[document] += count
+    for at, record in enumerate(files.records(path, FolderQuestion), start=1):
         if ids is not None and record.id not in ids:
             continue
         where = f"{path.name}, line {at} ({record.id!r})"
@@ -88,32 +91,15 @@ def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str]
         for field, id_ in named + [("triples", fact[3]) for fact in record.triples if len(fact) > 3]:
             if id_ not in known:
                 raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
-        supporting = []
-        for id_, index in record.supporting:
-            count = len(corpus.sentences(corpus.row(id_)))
-            if not 0 <= index < count:
-                raise DataError(f"{where}: supporting names sentence {index} of {id_!r}, which has {count}.")
-            supporting.append((corpus.doc_ids[corpus.row(id_)], firsts[id_] + index))
-        yield Question(
-            id=record.id,
-            text=record.question,
-            gold=dict.fromkeys(record.gold, 1),
-            answers=tuple(record.answers),
-            type=record.type,
-            hops=record.hops,
-            supporting=tuple(supporting),
-            triples=tuple(fact[:3] for fact in record.triples),
-        )
-
-
-def _first_sentences(corpus: Corpus) -> dict[str, int]:
-    """Passage -> the index, in its document, of its first sentence: `Question.supporting` counts by document."""
-    counts: Counter[str] = Counter()
-    firsts = {}
-    for row, (id_, doc_id) in enumerate(zip(corpus.ids, corpus.doc_ids, strict=True)):
-        firsts[id_] = counts[doc_id]
-        counts[doc_id] += len(corpus.sentences(row))
-    return firsts
+        rows = [(known[id_], index) for id_, index in record.supporting]
+        for row, index in rows:
+            if not 0 <= index < counts[row]:
+                raise DataError(
+                    f"{where}: supporting names sentence {index} of {corpus.ids[row]!r}, which has {counts[row]}."
+                )
+        supporting = tuple((corpus.doc_ids[row], firsts[row] + index) for row, index in rows)
+        said = tuple(record.answers), record.type, record.hops, supporting, tuple(fact[:3] for fact in record.triples)
+        yield Question(record.id, record.question, dict.fromkeys(record.gold, 1), *said)
 
 
 DATASET = DatasetSpec(

@@ -6,16 +6,21 @@ no title, since a function's name is part of its text. The gold of a web query i
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.reading import Files, Record, Text, locate
+from kg2rag.datasets.reading import Files, Record, Text, checked, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
-from kg2rag.text.records import DataError, parse_json, quote
+from kg2rag.text.records import DataError, parse_json
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
 MAP = "code_idx_map.txt"
+
+
+class Function(Record):
+    """One entry of the map."""
+
+    id: StrictInt
+    code: str
 
 
 class CosqaRecord(Record):
@@ -30,35 +35,23 @@ class CosqaRecord(Record):
 def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
-    path = locate(options.path or Path(), options.patterns, "CoSQA questions")
-    codes = _codes(files.text(locate(path.parent, [MAP], "map of CoSQA's functions")))
+    path = locate(options.folder, options.patterns, "CoSQA questions")
+    text = files.text(locate(path.parent, [MAP], "map of CoSQA's functions"))
+    pairs = parse_json(text, MAP, pairs=lambda own: own)  # a dict would drop a function that stands twice
+    if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
+        raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
+    functions = checked(((f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs), Function, MAP)
+    codes = {function.id: function.code for function in functions}
     corpus = Corpus.from_passages(Passage(str(number), "", code, str(number), 0) for number, code in codes.items())
     records = files.records(path, CosqaRecord)
     for at, record in enumerate(records, start=1):
         if codes.get(record.retrieval_idx) != record.code:
-            lack = "another function" if record.retrieval_idx in codes else "nothing"
             raise DataError(
-                f"{path.name}, record {at} ({record.id!r}): {MAP} has {lack} under its retrieval_idx "
-                f"{record.retrieval_idx}. Are both files from the same release?"
+                f"{path.name}, record {at} ({record.id!r}): {MAP} has another function, or none, under its "
+                f"retrieval_idx {record.retrieval_idx}. Are both files from the same release?"
             )
     questions = tuple(Question(record.id, record.doc, {str(record.retrieval_idx): 1}) for record in records)
     return QADataset("cosqa", corpus, questions, source={"files": files.checksums, "notes": {}})
-
-
-def _codes(text: str) -> dict[int, str]:
-    """Number -> function, in the file's order; the file maps the other way round."""
-    # Pairs, because a dict would drop a repeated function.
-    pairs = parse_json(text, MAP, pairs=lambda own: own)
-    if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
-        raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
-    codes: dict[int, str] = {}
-    for code, number in pairs:
-        if type(number) is not int or number in codes:
-            raise DataError(
-                f"{MAP}: function {quote(code)} has number {quote(number)}; each needs a whole number of its own."
-            )
-        codes[number] = code
-    return codes
 
 
 DATASET = DatasetSpec(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.text.records import DataError, read_delimited, read_jsonl
+from kg2rag.text.records import DataError, existing, read_delimited, read_jsonl
 
 PROSE, CODE = "prose", "code"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -135,30 +136,32 @@ def html_blocks(page: Any) -> Iterator[Block]:
 
 
 def _walked(node: Any) -> Iterator[Block]:
+    """The blocks below a node: those of its block elements, and between them the text that runs on."""
     inline = list[str]()
     for child in (*node.children, None):
-        if child is None or (getattr(child, "name", None) and (child.name in _BLOCKS or child.find(_BLOCKS))):
+        name = getattr(child, "name", None)
+        if child is None or (name and (name in _BLOCKS or child.find(_BLOCKS))):
             if text := " ".join("".join(inline).split()):
                 yield Block(text)
             inline = []
             yield from () if child is None else _blocks_of(child)
-        elif child.name or type(child).__name__ == "NavigableString":  # its subclasses are comments and doctypes
+        elif name or type(child).__name__ == "NavigableString":  # its subclasses are comments and doctypes
             inline.append(child.get_text())
 
 
 def _blocks_of(tag: Any) -> Iterator[Block]:
-    if tag.name in _HEADINGS:
-        text, level, kind = " ".join(tag.get_text().split()).strip("¶# "), _HEADINGS[tag.name], PROSE
+    if level := _HEADINGS.get(tag.name, 0):
+        block = Block(" ".join(tag.get_text().split()).strip("¶# "), level)
     elif tag.name == "pre":
-        text, level, kind = tag.get_text().strip("\n"), 0, CODE
+        block = Block(tag.get_text().strip("\n"), kind=CODE)
     elif tag.name == "tr":
         cells = (" ".join(cell.get_text(" ").split()) for cell in tag(["td", "th"]))
-        text, level, kind = " | ".join(cells).strip(" |"), 0, PROSE
+        block = Block(" | ".join(cells).strip(" |"))
     else:
         yield from _walked(tag)
         return
-    if text.strip():
-        yield Block(text, level, kind)
+    if block.text.strip():
+        yield block
 
 
 def _parsed(page: str | bytes) -> Any:
@@ -189,30 +192,20 @@ def decoded(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-TABLES: Mapping[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
-    ".jsonl": lambda file: (row for _, row in read_jsonl(file)),
-    ".csv": lambda file: (row for _, row in read_delimited(file, ",")),
-}
-"""Ending of a table's name -> its records."""
+TABLES = (".jsonl", ".csv")
 
 
 def read_table(file: Path) -> list[Mapping[str, Any]]:
     """The records of a .jsonl or .csv file; in a .csv, a cell that is a JSON list or object is one."""
-    if file.suffix.lower() not in TABLES:
-        raise DataError(f"{file}: a table is read from {' or '.join(TABLES)}.")
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} does not exist. Give a file {' or '.join(TABLES)}.")
-    rows = [
-        {name: value for name, value in row.items() if value not in ("", None)}
-        for row in TABLES[file.suffix.lower()](file)
-    ]
-    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+    ending, needed = file.suffix.lower(), f"a table: a file {' or '.join(TABLES)}"
+    existing(file, needed)
+    if ending not in TABLES:
+        raise DataError(f"{file} cannot be read as records. Give {needed}.")
+    rows = read_jsonl(file) if ending == ".jsonl" else read_delimited(file, ",")
+    return [{name: _cell(value) for name, value in row.items() if value not in ("", None)} for _, row in rows]
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+    with suppress(ValueError):
+        return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
     return value

@@ -63,7 +63,6 @@ class Documents(QADataset):
         made = from_frames(self.corpus, rows, name=self.name)
         return replace(made, source={**self.source, "questions": made.source["notes"]})
 
-    @cached_property
     def near_duplicates(self) -> pd.DataFrame:
         """Passages that say nearly the same: passage, of (the earlier one), similarity (see `ALIKE`)."""
         import pandas as pd
@@ -72,11 +71,10 @@ class Documents(QADataset):
 
     def __repr__(self) -> str:
         skipped = Counter(self.report.loc[self.report["status"] == "skipped", "reason"])
-        more = [f"{count:,} skipped: {reason}" for reason, count in skipped.most_common(5)]
-        divided, alike = int(self.report["divided"].sum()), len(self.near_duplicates)
-        said = [f"{divided:,} blocks longer than a passage, divided"] * bool(divided)
-        said += [f"{alike:,} passages nearly the same as another"] * bool(alike)
-        return "\n  ".join([f"Documents({self.name!r}, {self.corpus!r})", *more, *said])
+        said = [f"{count:,} skipped: {reason}" for reason, count in skipped.most_common(5)]
+        divided = int(self.report["divided"].sum())
+        said += [f"{divided:,} blocks longer than a passage, divided"] * bool(divided)
+        return "\n  ".join([f"Documents({self.name!r}, {self.corpus!r})", *said])
 
 
 class _Read(NamedTuple):
@@ -118,20 +116,21 @@ def from_folder(
     Documents('wiki', Corpus(9,870 passages, 2,014 documents))
       3 skipped: no text in it: of a scan, recognise the text first
     """
-    root = Path(path).expanduser()
+    root, store = Path(path).expanduser(), store or Store()
     if root.suffix.lower() in TABLES and not root.is_dir():
         return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
     if not root.exists():
         raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
-    found = [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
-    base, store = root if root.is_dir() else root.parent, store or Store()
-    hidden = {file for file in found if any(part.startswith(".") for part in file.relative_to(base).parts)}
+    base = root if root.is_dir() else root.parent
     other = leave_out and Path(leave_out).expanduser().resolve()
-    files = [file for file in found if file not in hidden and file.resolve() != other]
+    files = {file.relative_to(base).as_posix(): file for file in sorted(root.rglob("*") if base is root else [root])}
+    hidden = re.compile(r"(^|/)\.")
+    files = {
+        at: file for at, file in files.items() if file.is_file() and not hidden.search(at) and file.resolve() != other
+    }
     split, read, seen = _Splitter(tokens), dict[str, _Read](), dict[str, str]()
     with progress_bar(len(files), "reading documents", "file") as bar:
-        for file in files:
-            place = file.relative_to(base).as_posix()
+        for place, file in files.items():
             same = seen.setdefault(sha256(file), place)
             if file.suffix.lower() not in ENDINGS:
                 read[place] = _Read([], reason=f"files {file.suffix or 'without an ending'} are not read")
@@ -151,9 +150,8 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
     >>> from_texts(["Ada wrote notes.", "Charles built engines."])
     Documents('texts', Corpus(2 passages, 2 documents))
     """
-    given, split, read = corpus_of(texts, name), _Splitter(tokens), dict[str, _Read]()
-    for one in given:
-        read[one.id] = split.document(one.id, one.title, list(paragraphs(one.text)), one.metadata)
+    split = _Splitter(tokens)
+    read = {one.id: split.text(one, one.id, one.metadata) for one in corpus_of(texts, name)}
     return _documents(name, read, {"loader": "from_texts", "tokens": tokens})
 
 
@@ -182,18 +180,17 @@ def _read(file: Path, place: str, folder: str, split: _Splitter) -> _Read:
     ending = file.suffix.lower()
     if ending in TABLES:
         rows = corpus_of(read_table(file), place)
-        made = [
-            split.document(f"{place}#{p.id}", p.title, list(paragraphs(p.text)), {"file": place, **p.metadata})
-            for p in rows
-        ]
+        made = [split.text(one, f"{place}#{one.id}", {"file": place, **one.metadata}) for one in rows]
         return _Read([one for each in made for one in each.passages], sum(each.divided for each in made))
     title, blocks = READERS[ending](file)
     if not any(block.text.strip() for block in blocks):
         return _Read([], reason="no text in it" + (": of a scan, recognise the text first" if ending == ".pdf" else ""))
     title, blocks = _titled(title, blocks)
     if not title:
-        own = file.parent.name or folder if _GENERIC.fullmatch(file.stem) else file.stem
-        title = re.sub(r"[\s_-]+", " ", folder if place == file.name and _GENERIC.fullmatch(file.stem) else own).strip()
+        own = file.stem
+        if _GENERIC.fullmatch(own):
+            own = folder if place == file.name else file.parent.name or folder
+        title = re.sub(r"[\s_-]+", " ", own).strip()
     return split.document(place, title, blocks, {"file": place})
 
 
@@ -220,28 +217,27 @@ class _Splitter:
             raise ValueError(f"tokens must be a whole number from 16, not {tokens!r}.")
         self.tokens, self._count = tokens, EncoderTokens().count
 
-    def size(self, text: str) -> int:
-        return self._count([text])[0]
-
     @cached_property
     def _chunks(self) -> Callable[[str], list[str]]:
         from semchunk import chunkerify
 
-        made: Callable[[str], list[str]] = chunkerify(self.size, self.tokens)
+        made: Callable[[str], list[str]] = chunkerify(lambda text: self._count([text])[0], self.tokens)
         return made
+
+    def text(self, given: Passage, id_: str, metadata: Mapping[str, Any]) -> _Read:
+        """A record's passages."""
+        return self.document(id_, given.title, list(paragraphs(given.text)), metadata)
 
     def document(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> _Read:
         """A document's passages, as `Passage`s are made of them, and their prose."""
         made, divided = list[dict[str, Any]](), 0
         for headings, section in _sections(blocks):
-            parts = list[tuple[Block, int]]()
+            parts = list[Block]()
             for block, size in zip(section, self._count([block.text for block in section]), strict=True):
-                if size <= self.tokens:
-                    parts.append((block, size))
-                    continue
-                divided += 1
-                parts += [(block._replace(text=text), self.size(text)) for text in self._chunks(block.text)]
-            for packed in _packed(parts, self.tokens):
+                divided += size > self.tokens
+                texts = self._chunks(block.text) if size > self.tokens else [block.text]
+                parts += [block._replace(text=text) for text in texts]
+            for packed in _packed(parts, self._count([part.text for part in parts]), self.tokens):
                 body = "\n\n".join(block.text for block in packed)
                 prose = [_ADDRESS.sub(" ", block.text) for block in packed if block.kind == PROSE]
                 made.append(
@@ -253,8 +249,9 @@ class _Splitter:
                     }
                 )
         ids = [id_] if len(made) == 1 else [f"{id_}#{number}" for number in range(len(made))]
-        places = ({"id": own, "doc_id": id_, "position": at} for at, own in enumerate(ids))
-        return _Read([{**place, **one} for place, one in zip(places, made, strict=True)], divided)
+        for at, (own, one) in enumerate(zip(ids, made, strict=True)):
+            one |= {"id": own, "doc_id": id_, "position": at}
+        return _Read(made, divided)
 
 
 def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]]:
@@ -269,10 +266,10 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]
         path, section = [*(one for one in path if one.level < block.level), block], []
 
 
-def _packed(parts: Sequence[tuple[Block, int]], tokens: int) -> Iterator[list[Block]]:
+def _packed(parts: Sequence[Block], sizes: Sequence[int], tokens: int) -> Iterator[list[Block]]:
     """Neighbouring blocks together, as many as a passage holds."""
     packed, size = list[Block](), 0
-    for block, own in parts:
+    for block, own in zip(parts, sizes, strict=True):
         if packed and size + own > tokens:
             yield packed
             packed, size = [], 0
@@ -286,31 +283,31 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
     import pandas as pd
 
     rows = [one for each in read.values() for one in each.passages]
-    report = pd.DataFrame(
-        [
-            (place, "skipped" if one.reason else "read", one.reason, len(one.passages), one.divided)
-            for place, one in read.items()
-        ],
-        columns=["document", "status", "reason", "passages", "divided"],
-    )
+    columns = ["document", "status", "reason", "passages", "divided"]
+    about = [
+        (place, "skipped" if one.reason else "read", one.reason, len(one.passages), one.divided)
+        for place, one in read.items()
+    ]
+    reasons = Counter(one.reason for one in read.values() if one.reason)
     if not rows:
-        reasons = "; ".join(f"{count} × {reason}" for reason, count in Counter(report["reason"]).most_common(3))
-        raise DataError(f"{name}: no text in {len(report)} files ({reasons or 'none'}). Read are {', '.join(ENDINGS)}.")
+        said = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(3))
+        raise DataError(f"{name}: no text in {len(read)} files ({said or 'none'}). Read are {', '.join(ENDINGS)}.")
     under = Counter((row["doc_id"], heading) for row in rows for heading in row["metadata"].get("headings", ()))
     spread = Counter(heading for _, heading in under)
-    said = Counter(one for _, one in {(row["doc_id"], _numberless(text)) for row in rows for text in row["sentences"]})
+    common = Counter(
+        one for _, one in {(row["doc_id"], _numberless(text)) for row in rows for text in row["sentences"]}
+    )
     begun = set[tuple[str, str]]()
     for row in rows:
         headings = [(row["doc_id"], one) for one in row["metadata"].get("headings", ()) if spread[one] == 1]
         own = [one for one in headings if under[one] < WIDE or one not in begun]
         begun.update(headings)
-        prose = [text for text in row["sentences"] if said[_numberless(text)] < COMMON]
+        prose = [text for text in row["sentences"] if common[_numberless(text)] < COMMON]
         row["sentences"] = [*(heading for _, heading in own), *prose] or [""]
     passages = (Passage(**{key: row[key] for key in row if key != "sentences"}) for row in rows)
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
-    notes = {reason: int(count) for reason, count in Counter(report["reason"]).items() if reason}
-    source = {**source, "corpus": corpus.fingerprint, "notes": notes}
-    return Documents(name, corpus, (), source=source, report=report)
+    source = {**source, "corpus": corpus.fingerprint, "notes": dict(reasons)}
+    return Documents(name, corpus, (), source=source, report=pd.DataFrame(about, columns=columns))
 
 
 def _numberless(text: str) -> str:

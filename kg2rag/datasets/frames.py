@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError
-from kg2rag.types import Corpus, GoldUnit, QADataset, Query, Question, corpus_of
+from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.shapes import identifier, records
-
-JUDGED = ("query_id", "passage_id")
-Grade = Annotated[StrictInt, Field(ge=1)]
-
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
@@ -40,19 +36,11 @@ class FrameQuestion(Record):
 
     id: Text
     text: Text
-    gold: dict[str, Grade] = Field(default_factory=dict)
+    gold: dict[str, Annotated[StrictInt, Field(ge=1)]] = Field(default_factory=dict)
     answers: list[Text] = Field(default_factory=list)
     type: str = ""
     hops: StrictInt | None = None
     triples: list[tuple[Text, Text, Text]] = Field(default_factory=list)
-
-
-class Judgement(Record):
-    """One row of the qrels."""
-
-    query_id: Text
-    passage_id: Text
-    grade: Grade = 1
 
 
 def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str = "custom") -> QADataset:
@@ -81,58 +69,41 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
     QADataset('custom', 1 questions, Corpus(2 passages, 2 documents), pooled)
     """
     table = corpus_of(corpus, f"{name} corpus")
-    asked = records(questions, f"{name} questions", QUESTION)
-    rows = check(
-        [_tidy(row, f"{name} questions", number) for number, row in enumerate(asked, start=1)],
-        FrameQuestion,
-        f"{name} questions",
-    )
-    gold = {question.id: dict(question.gold) for question in rows}
-    if qrels is not None:
-        judged = [
-            {**row, **{field: identifier(row[field], f"{name} qrels", at) for field in JUDGED if field in row}}
-            for at, row in enumerate(records(qrels, f"{name} qrels", JUDGEMENT), start=1)
-        ]
-        _add_judgements(gold, check(judged, Judgement, f"{name} qrels"), name)
-    made = tuple(
-        Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples))
-        for q in rows
-        if gold[q.id]
-    )
-    unjudged = tuple(Query(q.id, q.text) for q in rows if not gold[q.id])
+    asked, where = records(questions, f"{name} questions", QUESTION), f"{name} questions"
     unread = Counter(field for row in asked for field in row if field not in {*QUESTION, *ABOUT})
+    for at, row in enumerate(asked, start=1):
+        row["id"] = identifier(row.get("id"), where, at)
+        if isinstance(row.get("answers"), str):
+            row["answers"] = [row["answers"]]
+        if (gold := row.get("gold")) is not None:
+            graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
+            row["gold"] = {identifier(id_, where, at): grade for id_, grade in graded.items()}
+    if qrels is not None:
+        _add_judgements({row["id"]: row.setdefault("gold", {}) for row in asked}, qrels, f"{name} qrels")
+    rows = check(asked, FrameQuestion, where)
+    made = tuple(
+        Question(q.id, q.text, q.gold, tuple(q.answers), q.type, q.hops, triples=tuple(q.triples))
+        for q in rows
+        if q.gold
+    )
+    unjudged = tuple(Query(q.id, q.text) for q in rows if not q.gold)
     notes = {f"values of the questions' column {field!r} left out": count for field, count in unread.items()}
     notes |= {"questions without gold, not scored": len(unjudged)} if unjudged else {}
     # A frame has no file; the corpus's fingerprint says which data a result is about.
     source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
-    return QADataset(name, table, made, unit=_unit(gold, table), source=source, unjudged=unjudged)
+    named, documents = {id_ for question in rows for id_ in question.gold}, set(table.doc_ids)
+    unit: GoldUnit = "document" if not named <= set(table.ids) and named <= documents else "passage"
+    return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged)
 
 
-def _unit(gold: Mapping[str, Mapping[str, int]], corpus: Corpus) -> GoldUnit:
-    """What gold names: passages, unless all of it names documents and some no passage."""
-    named, documents = {id_ for grades in gold.values() for id_ in grades}, set(corpus.doc_ids)
-    return "document" if not named <= set(corpus.ids) and named <= documents else "passage"
-
-
-def _add_judgements(gold: dict[str, dict[str, int]], judgements: Sequence[Judgement], name: str) -> None:
-    for number, row in enumerate(judgements, start=1):
-        where = f"{name} qrels, record {number}"
-        if row.query_id not in gold:
-            raise DataError(f"{where}: query_id {row.query_id!r} is not among the questions.")
-        if row.passage_id in gold[row.query_id]:
-            raise DataError(f"{where}: {row.query_id!r} and {row.passage_id!r} are judged twice.")
-        gold[row.query_id][row.passage_id] = row.grade
-
-
-def _tidy(row: dict[str, Any], where: str, number: int) -> dict[str, Any]:
-    """A lone answer as a list of one, gold as grades by id, ids as texts."""
-    answers, gold = row.get("answers"), row.get("gold")
-    if isinstance(answers, str):
-        row["answers"] = [answers]
-    if gold is not None:
-        graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
-        row["gold"] = {identifier(id_, where, number): grade for id_, grade in graded.items()}
-    return {**row, "id": identifier(row.get("id"), where, number)}
+def _add_judgements(gold: Mapping[str, dict[str, Any]], qrels: Any, where: str) -> None:
+    for at, row in enumerate(records(qrels, where, JUDGEMENT), start=1):
+        query, passage = (identifier(row.get(one), where, at) for one in ("query_id", "passage_id"))
+        if query not in gold:
+            raise DataError(f"{where}, record {at}: query_id {query!r} is not among the questions.")
+        if passage in gold[query]:
+            raise DataError(f"{where}, record {at}: {query!r} and {passage!r} are judged twice.")
+        gold[query][passage] = row.get("grade", 1)
 
 
 def _listed(gold: object) -> list[Any]:

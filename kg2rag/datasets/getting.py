@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.compute.files import new_folder
-from kg2rag.datasets.hub import fetch_split
 from kg2rag.datasets.reading import Files
 from kg2rag.datasets.registry import DATASETS, load
 from kg2rag.text.records import DataError
 from kg2rag.text.registry import unknown
-from kg2rag.types import QADataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +44,20 @@ class Subset:
     file: str | None = None
     needs: str = ""
 
+    def check(self, folder: Path) -> None:
+        """DataError: what lies in the folder is not this part; it says in what they differ."""
+        from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
+
+        data = load(self.dataset, path=folder, **self.options)
+        missing = set(self.ids) - {question.id for question in data.questions}
+        wrong = {
+            f"{len(missing)} of {len(self.ids)} reported questions are missing": bool(missing),
+            f"the {len(data.corpus)} passages are not those reported on": data.corpus.fingerprint != self.corpus,
+            "order, texts, gold or answers are not those reported on": provenance.questions(data) != self.questions,
+        }
+        for fault in (fault for fault, found in wrong.items() if found):
+            raise DataError(f"{folder.name}: {fault}.")
+
 
 @cache
 def subsets() -> Mapping[str, Subset]:
@@ -57,16 +69,11 @@ def subsets() -> Mapping[str, Subset]:
 
 
 def get(name: str, folder: str | Path) -> Path:
-    """Bring a reported part of a set into a folder: downloaded once, checked each time.
+    """Bring a reported part of a set into `folder / name`, for `load(..., path=...)`: once, and checked each time.
 
     Parameters
     ----------
     name : of the part ("musique-100", …). Whole sets need no folder: `load("musique")` reads the hub's copy.
-    folder : the folder of the sets; this one lies in `folder / name`.
-
-    Returns
-    -------
-    The folder, for `load(..., path=...)`.
 
     Raises
     ------
@@ -78,27 +85,14 @@ def get(name: str, folder: str | Path) -> Path:
         raise ValueError(unknown("part to get", name, subsets()))
     part, place = subsets()[name], Path(folder) / name
     if place.is_dir():
-        require(name, load(part.dataset, path=place, **part.options))
+        part.check(place)
         return place
     if part.file is None:
         raise ValueError(f"{name!r} is not given by the hub: put into {place} {part.needs}.")
-    paths, _ = fetch_split(DATASETS[part.dataset], part.split, None)
+    paths, _ = DATASETS[part.dataset].options(split=part.split).from_hub()
     rows = {str(row.get("id", row.get("_id"))): row for _, row in Files().rows(*paths)}
     texts = (json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows)
     with new_folder(place) as made:
         (made / part.file).write_text("[" + ",\n".join(texts) + "]\n", encoding="utf-8")
-        require(name, load(part.dataset, path=made, **part.options))
+        part.check(made)
     return place
-
-
-def require(name: str, data: QADataset) -> None:
-    """DataError: a set that was loaded is not the reported part of that name; it says in what they differ."""
-    from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
-
-    part, ids = subsets()[name], {question.id for question in data.questions}
-    if missing := [id_ for id_ in part.ids if id_ not in ids]:
-        raise DataError(f"{name}: {len(missing)} of {len(part.ids)} reported questions are missing ({missing[0]!r}).")
-    if data.corpus.fingerprint != part.corpus:
-        raise DataError(f"{name}: the {len(data.corpus)} passages are not those that were reported on.")
-    if provenance.questions(data) != part.questions:
-        raise DataError(f"{name}: order, texts, gold or answers of the questions are not those that were reported on.")

@@ -6,8 +6,6 @@ theirs, which their fields show. Passages keep the corpus file's order, titles a
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kg2rag.datasets import hotpotqa, musique, twowiki
 from kg2rag.datasets.pool import CORPUS, corpus_beside, read_pooled
 from kg2rag.datasets.reading import locate
@@ -19,21 +17,16 @@ SCHEMAS = (musique.SCHEMA, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
 
 
 def load(options: LoadOptions) -> QADataset:
-    """Read questions and corpus."""
-    questions, corpus = find(options.path or Path())
-    return read_pooled(options, SCHEMAS, [questions], corpus)
-
-
-def find(path: Path) -> tuple[Path, Path]:
-    """The questions file and the corpus file of a folder, or of one of the two."""
+    """Read questions and corpus: of a folder, or of one of the two files, whose other lies beside it."""
+    path = options.folder
     if path.is_file() and not path.name.endswith(CORPUS):
-        corpus = corpus_beside(path, path.stem)
-        return path, corpus or locate(path.parent, [f"*{CORPUS}"], "HippoRAG corpora")
-    corpus = locate(path, [f"*{CORPUS}"], "HippoRAG corpora")
-    stem = corpus.name.removesuffix(CORPUS)
-    return locate(
-        corpus.parent, [f"{stem}.json", f"{stem}.jsonl", "questions.jsonl"], f"questions for {corpus.name}"
-    ), corpus
+        questions = path
+        corpus = corpus_beside(path, path.stem) or locate(path.parent, [f"*{CORPUS}"], "HippoRAG corpora")
+    else:
+        corpus = locate(path, [f"*{CORPUS}"], "HippoRAG corpora")
+        names = [corpus.name.replace(CORPUS, ending) for ending in (".json", ".jsonl")]
+        questions = locate(corpus.parent, [*names, "questions.jsonl"], f"questions for {corpus.name}")
+    return read_pooled(options, SCHEMAS, [questions], corpus)
 
 
 DATASET = DatasetSpec(

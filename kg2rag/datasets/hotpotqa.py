@@ -13,7 +13,7 @@ from functools import partial
 
 from pydantic import Field
 
-from kg2rag.datasets.pool import Pool, Schema, pooled
+from kg2rag.datasets.pool import Paragraph, Pool, Schema, pooled
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
@@ -39,57 +39,41 @@ def question_over_contexts(
 
     Official files name a few sentences that their paragraph does not have: those are left out of `supporting` and
     counted, and their paragraph stays gold. Where sentences are the passages, a question left without gold is dropped
-    and counted.
-
-    Raises
-    ------
-    ValueError : a supporting title is not in the context.
+    and counted. DataError: a supporting title is not in the context.
     """
-    paragraphs: dict[str, str] = {}
-    complete = True
+    paragraphs, complete = dict[str, Paragraph](), True
     for title, raw in record.context:
         text = (blank.join(sentence.strip() for sentence in raw) if blank else "".join(raw)).strip()
-        paragraph = pool.place(title, text, raw)
-        complete &= paragraph is not None or not text
-        if paragraph is not None and paragraphs.setdefault(title, paragraph) != paragraph:
+        placed = pool.place(title, text, raw)
+        complete &= placed is not None or not text
+        if placed is not None and paragraphs.setdefault(title, placed) is not placed:
             pool.notes["titles with two texts in one context, the first taken"] += 1
     gold, supporting = _judgements(record, pool, paragraphs, where)
     if not gold:
         pool.notes["questions left without gold"] += 1
         return None
-    placed = dict.fromkeys(paragraphs.values())
-    candidates = tuple(id_ for paragraph in placed for id_ in pool.passage_ids(paragraph))
-    return Question(
-        id=record.id,
-        text=record.question,
-        gold=gold,
-        answers=(record.answer,),
-        type=record.type,
-        hops=hops,
-        supporting=tuple(dict.fromkeys(supporting)),
-        triples=tuple(triples),
-        candidates=candidates if complete else None,
-    )
+    ids = (id_ for paragraph in dict.fromkeys(paragraphs.values()) for id_ in paragraph.ids(pool.passages).values())
+    said = (record.answer,), record.type, hops, tuple(dict.fromkeys(supporting)), tuple(triples)
+    return Question(record.id, record.question, gold, *said, tuple(ids) if complete else None)
 
 
 def _judgements(
-    record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, str], where: str
+    record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, Paragraph], where: str
 ) -> tuple[dict[str, int], list[tuple[str, int]]]:
-    """Gold passages and supporting sentences; `paragraphs` maps titles to ids."""
+    """Gold passages and supporting sentences."""
     titles = {title for title, _ in record.context}
-    gold: dict[str, int] = {}
-    supporting = []
+    gold, supporting = dict[str, int](), list[tuple[str, int]]()
     for title, index in record.supporting_facts:
         paragraph = paragraphs.get(title)
         if title not in titles or (paragraph is None and pool.closed_by):
             lack = pool.closed_by if title in titles else "its context"
             raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {lack}.")
-        if paragraph is None or not pool.has_sentence(paragraph, index):
+        if paragraph is None or not paragraph.has(index):
             pool.notes["supporting sentences that their paragraph does not have"] += 1
         else:
-            supporting.append((pool.doc_id(paragraph), index))
+            supporting.append((paragraph.passage.doc_id, index))
         if paragraph is not None:
-            passage = paragraph if pool.passages == "paragraph" else pool.sentence_ids(paragraph).get(index)
+            passage = paragraph.ids(pool.passages).get(index if pool.passages == "sentence" else 0)
             gold |= {} if passage is None else {passage: 1}
     return gold, supporting
 

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.beir import BeirQuery
-from kg2rag.datasets.judgements import Judgement, collect
+from kg2rag.datasets.beir import BeirQuery, Document, Judgement, collect
 from kg2rag.datasets.reading import checked
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
 from kg2rag.text.records import DataError, quote
@@ -21,7 +20,6 @@ from kg2rag.text.registry import nearest
 from kg2rag.types import QADataset
 
 PREFIX = "irds:"
-EXTRA = "pip install 'kg2rag[irds]'"
 
 
 def spec_of(name: str) -> DatasetSpec:
@@ -36,49 +34,37 @@ def load(options: LoadOptions) -> QADataset:
 
     Raises
     ------
-    ValueError : a name that ir_datasets has not, one without documents, queries or judgements (the message names parts
-        that have them), or a `path`: the package decides where its files are.
+    ValueError : a name that ir_datasets has not, or without documents, queries or judgements; or a `path`: the package
+        decides where its files are.
     DataError : a record that is wrong (it names the set and the record), or files that the package cannot read.
     ImportError : the package is not installed.
     ConnectionError : the package cannot download the set.
     """
-    where = options.spec.name
+    where, name = options.spec.name, options.spec.name.removeprefix(PREFIX)
     if options.path is not None:
         raise ValueError(f"Dataset {where!r} is read by ir_datasets from its own folder: leave out `path` (--path).")
-    name = where.removeprefix(PREFIX)
     try:
         import ir_datasets
     except ImportError as error:
-        raise ImportError(f"Sets by 'irds:NAME' need the package ir_datasets: {EXTRA}.") from error
-    dataset = _dataset(ir_datasets, name)
-    with _reading(where):
-        queries, judgements = _queries(dataset, where), _judgements(dataset, where)
-        corpus, questions, notes = collect(where, _documents(dataset, where), queries, judgements, ours=False)
-    source = {"irds": name, "ir_datasets": str(ir_datasets.__version__), "notes": notes}
-    return QADataset(file_name(where), corpus, questions, source=source)
-
-
-def _dataset(package: Any, name: str) -> Any:
-    """The package's own object; ValueError where it has none of that name, or not all that a comparison needs."""
+        raise ImportError("Sets by 'irds:NAME' need ir_datasets: pip install 'kg2rag[irds]'.") from error
+    version = str(ir_datasets.__version__)
     try:
-        dataset = package.load(name)
+        dataset = ir_datasets.load(name)
     except KeyError:
-        close = nearest(name, package.registry)
+        close = nearest(name, ir_datasets.registry)
         meant = f" Did you mean {PREFIX + close!r}?" if close else ""
         raise ValueError(
-            f"Unknown dataset {PREFIX + name!r}: ir_datasets {package.__version__} has no {name!r} among its "
-            f"{len(list(package.registry))} sets.{meant} Its catalogue: https://ir-datasets.com."
+            f"Unknown dataset {where!r}: ir_datasets {version} has no {name!r}.{meant} See https://ir-datasets.com."
         ) from None
-    if missing := _missing(dataset):
-        parts = [each for each in package.registry if each.startswith(f"{name}/") and not _missing(package.load(each))]
-        named = f" Its parts that have all: {', '.join(PREFIX + each for each in parts)}." if parts else ""
-        raise ValueError(f"Dataset {PREFIX + name!r} has no {' and no '.join(missing)} to compare on.{named}")
-    return dataset
-
-
-def _missing(dataset: Any) -> list[str]:
     has = {"documents": dataset.has_docs, "queries": dataset.has_queries, "judgements (qrels)": dataset.has_qrels}
-    return [what for what, there in has.items() if not there()]
+    if missing := [what for what, there in has.items() if not there()]:
+        raise ValueError(f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}.")
+    with _reading(where):
+        documents = checked(_documents(dataset, where), Document, where)
+        queries = checked(_queries(dataset, where), BeirQuery, where)
+        corpus, questions, notes = collect(where, documents, queries, _judgements(dataset, where), ours=False)
+    source = {"irds": name, "ir_datasets": version, "notes": notes}
+    return QADataset(file_name(where), corpus, questions, source=source)
 
 
 @contextmanager
@@ -89,31 +75,27 @@ def _reading(where: str) -> Iterator[None]:
     except DataError:
         raise
     except (AssertionError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-        said = f"{type(error).__name__}: {quote(str(error))}"
+        said = f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
         if isinstance(error, OSError) or "download" in str(error).lower():  # it raises RuntimeError for both
-            raise ConnectionError(
-                f"Dataset {where!r}: ir_datasets cannot have its files: {said}. Some sets must be got from their "
-                "owners: https://ir-datasets.com says how. Without a network, load 'bundled', which comes with kg2rag."
-            ) from error
-        raise DataError(f"{where}: ir_datasets cannot read its files: {said}. Are they whole?") from error
+            advice = "Some sets must be got from their owners, see https://ir-datasets.com; 'bundled' needs no network."
+            raise ConnectionError(f"{said} {advice}") from error
+        raise DataError(f"{said} Are its files whole?") from error
 
 
-def _documents(dataset: Any, where: str) -> Iterator[tuple[str, str, str]]:
+def _documents(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
     for number, one in enumerate(dataset.docs_iter(), start=1):
+        place = f"{where}, document {number}"
         if getattr(one, "title", "") is None:
             one = one._replace(title="")  # `default_text` would say "None"
-        title = getattr(one, "title", "")
-        text = _text(one, f"{where}, document {number} ({one.doc_id!r})")
-        yield one.doc_id, title, text.removeprefix(title).lstrip() if hasattr(one, "title") else text
+        title, text = getattr(one, "title", ""), _text(one, f"{place} ({one.doc_id!r})")
+        stripped = text.removeprefix(title).lstrip() if hasattr(one, "title") else text
+        yield place, {"id": one.doc_id, "title": title, "text": stripped}
 
 
-def _queries(dataset: Any, where: str) -> dict[str, str]:
-    def rows() -> Iterator[tuple[str, Any]]:
-        for number, one in enumerate(dataset.queries_iter(), start=1):
-            place = f"{where}, query {number}"
-            yield place, {"id": one.query_id, "text": _text(one, f"{place} ({one.query_id!r})")}
-
-    return {query.id: query.text for query in checked(rows(), BeirQuery, where)}
+def _queries(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for number, one in enumerate(dataset.queries_iter(), start=1):
+        place = f"{where}, query {number}"
+        yield place, {"id": one.query_id, "text": _text(one, f"{place} ({one.query_id!r})")}
 
 
 def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:

@@ -51,19 +51,17 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    placed: dict[str, None] = {}
-    gold: dict[str, int] = {}
-    complete = True
-    for title, text, supports in ((one.title, one.paragraph_text, one.is_supporting) for one in record.paragraphs):
-        id_ = pool.place(title, text)
-        if id_ is not None:
-            placed[id_] = None
-            gold |= {id_: 1} if supports else {}
-        elif supports:
+    placed, gold, complete = dict[str, None](), dict[str, int](), True
+    for one in record.paragraphs:
+        paragraph = pool.place(one.title, one.paragraph_text)
+        if paragraph is not None:
+            placed[paragraph.passage.id] = None
+            gold |= {paragraph.passage.id: 1} if one.is_supporting else {}
+        elif one.is_supporting:
             lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-            raise DataError(f"{where}: the supporting paragraph {title!r} {lack}.")
+            raise DataError(f"{where}: the supporting paragraph {one.title!r} {lack}.")
         else:
-            complete &= not text.strip()
+            complete &= not one.paragraph_text.strip()
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
     shape = _SHAPE.match(record.id)

@@ -13,13 +13,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
-from kg2rag.datasets.hub import fetch_split
 from kg2rag.datasets.reading import Files, R, Record, Text, check, checked, find_graph_files, locate
 from kg2rag.datasets.spec import Granularity, LoadOptions
 from kg2rag.text.records import DataError, parse_json
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
 CORPUS = "_corpus.json"
+
+
+@dataclass(eq=False, slots=True)
+class Paragraph:
+    """A paragraph of a pool; its `sentences` as the file has them, None where they are unknown."""
+
+    passage: Passage
+    sentences: Sequence[str] | None
+
+    def has(self, index: int) -> bool:
+        """Whether it has that sentence; where its sentences are unknown, any index may be right."""
+        return self.sentences is None or 0 <= index < len(self.sentences)
+
+    def ids(self, passages: Granularity) -> dict[int, str]:
+        """Index -> id, of the passages that it became: its sentences that have text, or itself as 0."""
+        own = self.passage.id
+        if passages == "paragraph":
+            return {0: own}
+        return {index: f"{own}##{index}" for index, text in enumerate(self.sentences or ()) if text.strip()}
 
 
 class Pool:
@@ -40,14 +58,12 @@ class Pool:
         self.passages, self.titles_are_documents = passages, titles_are_documents
         self.notes: Counter[str] = Counter()
         self.closed_by = ""  # the corpus file that has all there are, once it was read
-        self._paragraphs: dict[str, Passage] = {}
-        self._sentences: dict[str, list[str] | None] = {}
-        self._exact: dict[str, Sequence[str]] = {}
-        self._by_contents: dict[tuple[str, str], str] = {}
-        self._by_title: dict[str, list[str]] = {}
+        self._by_id: dict[str, Paragraph] = {}
+        self._by_contents: dict[tuple[str, str], Paragraph] = {}
+        self._by_title: dict[str, list[Paragraph]] = {}
 
-    def place(self, title: str, text: str, sentences: Sequence[str] | None = None) -> str | None:
-        """The id of a paragraph; a new one is added, unless the pool is closed.
+    def place(self, title: str, text: str, sentences: Sequence[str] | None = None) -> Paragraph | None:
+        """The paragraph of that title and text; a new one is added, unless the pool is closed.
 
         `sentences` may have blanks at their ends: the corpus keeps them apart, as `exact`.
         Returns None for a paragraph without text and for one that a closed pool lacks; `notes` counts the former.
@@ -60,68 +76,46 @@ class Pool:
             if known is None:
                 return self._add(title, text, sentences)
             self.notes["equal paragraphs merged"] += 1
-            return known
-        if known is not None and sentences is not None:
-            self._split(known, sentences)
-        if known is None and len(self.titled(title)) == 1:
+        elif known is not None:
+            known.sentences = known.sentences if sentences is None else sentences
+        elif len(self.titled(title)) == 1:
             # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
             self.notes["paragraphs matched by title, their text differs"] += 1
             return self.titled(title)[0]
         return known
 
-    def titled(self, title: str) -> list[str]:
-        """The ids of the paragraphs with that title, in order of appearance."""
+    def titled(self, title: str) -> list[Paragraph]:
+        """The paragraphs with that title, in order of appearance."""
         return self._by_title.get(title, [])
-
-    def doc_id(self, id_: str) -> str:
-        """The document of a paragraph."""
-        return self._paragraphs[id_].doc_id
-
-    def sentence_ids(self, id_: str) -> dict[int, str]:
-        """Sentence index -> passage id, of the sentences of a paragraph that have text."""
-        return {index: f"{id_}##{index}" for index, text in enumerate(self._sentences[id_] or []) if text}
-
-    def has_sentence(self, id_: str, index: int) -> bool:
-        """Whether a paragraph has that sentence; where its sentences are unknown, any index may be right."""
-        sentences = self._sentences[id_]
-        return sentences is None or 0 <= index < len(sentences)
-
-    def passage_ids(self, id_: str) -> list[str]:
-        """The passages that a paragraph became."""
-        return [id_] if self.passages == "paragraph" else list(self.sentence_ids(id_).values())
 
     def corpus(self) -> Corpus:
         """The passages so far, in order of appearance."""
-        paragraphs = self._paragraphs.values()
+        paragraphs = self._by_id.values()
         if self.passages == "paragraph":
             # None marks a passage without a split of its own, which the table takes as null.
-            return Corpus.from_passages(paragraphs, list(self._sentences.values()))  # type: ignore[arg-type]
+            splits = [one.sentences and [text.strip() for text in one.sentences] for one in paragraphs]
+            return Corpus.from_passages((one.passage for one in paragraphs), splits)  # type: ignore[arg-type]
+        given = [(one, index, id_) for one in paragraphs for index, id_ in one.ids("sentence").items()]
+        exact = [(one.sentences or ())[index] for one, index, _ in given]
         sentences = [
-            Passage(id_, p.title, (self._sentences[p.id] or [])[index], p.doc_id, index)
-            for p in paragraphs
-            for index, id_ in self.sentence_ids(p.id).items()
+            Passage(id_, one.passage.title, text.strip(), one.passage.doc_id, index)
+            for (one, index, id_), text in zip(given, exact, strict=True)
         ]
-        given = [self._exact[p.id][index] for p in paragraphs for index in self.sentence_ids(p.id)]
-        exact = [None if as_is == p.text else as_is for as_is, p in zip(given, sentences, strict=True)]
-        return Corpus.from_passages(sentences, [[passage.text] for passage in sentences], exact)
+        differ = [None if text == one.text else text for text, one in zip(exact, sentences, strict=True)]
+        return Corpus.from_passages(sentences, [[one.text] for one in sentences], differ)
 
-    def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> str:
+    def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> Paragraph:
         before = self._by_title.setdefault(title, [])
         name, number = title if title.strip() else "untitled", len(before)
         id_ = f"{name}##{number}" if number else name
-        while id_ in self._paragraphs:  # a title may itself look like "Ada##1"
+        while id_ in self._by_id:  # a title may itself look like "Ada##1"
             number += 1
             id_ = f"{name}##{number}"
         doc_id, position = (name, len(before)) if self.titles_are_documents else (id_, 0)
-        self._paragraphs[id_] = Passage(id_, title, text, doc_id, position)
-        self._split(id_, sentences)
-        self._by_contents[title, text.strip()] = id_
-        before.append(id_)
-        return id_
-
-    def _split(self, id_: str, sentences: Sequence[str] | None) -> None:
-        self._sentences[id_] = None if sentences is None else [sentence.strip() for sentence in sentences]
-        self._exact[id_] = sentences or ()
+        made = Paragraph(Passage(id_, title, text, doc_id, position), sentences)
+        self._by_id[id_] = self._by_contents[title, text.strip()] = made
+        before.append(made)
+        return made
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
 
     def load(options: LoadOptions) -> QADataset:
         if options.path is None:
-            paths, origin = fetch_split(options.spec, options.split, options.revision)
+            paths, origin = options.from_hub()
             return read_pooled(options, schemas, paths, None, origin)
         path = locate(options.path, options.patterns, f"{options.spec.name} questions")
         return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
@@ -221,13 +215,13 @@ def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
     A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to sentences.
     """
     value = parse_json(files.text(path), path.name)
-    if not isinstance(value, dict | list):
-        raise DataError(f"{path.name}: must hold a list of passages, not {type(value).__name__}.")
     if isinstance(value, dict):
         rows = [{"title": title, "sentences": sentences} for title, sentences in value.items()]
         for one in check(rows, TitledSentences, path.name):
             pool.place(one.title, "".join(one.sentences).strip(), [sentence.strip() for sentence in one.sentences])
-    else:
+    elif isinstance(value, list):
         for record in check(value, TitledText, path.name):
             pool.place(record.title, record.text)
+    else:
+        raise DataError(f"{path.name}: must hold a list of passages, not {type(value).__name__}.")
     pool.closed_by = path.name

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
@@ -26,9 +26,11 @@ from pydantic import BaseModel
 from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure
 from kg2rag.compute.llm import Usage, quoted
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.report import Labelling
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus
+
+if TYPE_CHECKING:
+    from kg2rag.report import Labelling
 
 NAMED = 30
 """Passages that name a bridge, at most: what is named everywhere connects nothing."""
@@ -101,6 +103,8 @@ class WrittenQuestions:
 
     def label(self) -> Labelling:
         """The page in which somebody says of each gold passage whether the question needs it."""
+        from kg2rag.report import Labelling  # with pandas, which reading a set does not need
+
         asked = [{name: value for name, value in row.items() if name != "gold"} for row in self.rows]
         return Labelling(asked, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus)
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
 
-from kg2rag.text.records import DataError, decode, parse_json, quote, read_parquet, sha256
+from kg2rag.text.records import DataError, decode, parse_json, quote, read_delimited, read_parquet, sha256
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
@@ -66,42 +66,31 @@ class Files:
             raise DataError(f"{path.name}: cannot be unpacked: {error}. Is the file complete?") from None
 
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
-        """The records of JSON lists, of an object a line (by the ending `.jsonl`), or of Parquet tables, as they are.
+        """The records of JSON lists, of an object a line (`.jsonl`), of `.tsv` or Parquet tables, as they are.
 
         Each comes with what errors call it. A column of records is a list of tuples, whichever way Parquet lays it out.
         """
         for path in paths:
-            if path.suffix == ".parquet":
+            kind = path.name.removesuffix(".gz").rpartition(".")[2]
+            if kind in ("parquet", "tsv"):
                 self.checksums[path.name] = sha256(path)
-                rows: Iterable[Any] = _table_rows(path, self.checksums[path.name])
-            elif path.name.removesuffix(".gz").endswith(".jsonl"):
+            if kind == "tsv":
+                yield from ((f"{path.name}, line {number}", row) for number, row in read_delimited(path, "\t"))
+                continue
+            if kind == "jsonl":
                 for number, line in enumerate(self.text(path).split("\n"), start=1):
                     if line.strip():
                         yield (where := f"{path.name}, line {number}"), parse_json(line, where)
                 continue
-            else:
-                rows = parse_json(self.text(path), path.name)
-                if not isinstance(rows, list):
-                    raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
+            rows: Any = _table_rows(path) if kind == "parquet" else parse_json(self.text(path), path.name)
+            if not isinstance(rows, list):
+                raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
             yield from ((f"{path.name}, record {number}", row) for number, row in enumerate(rows, start=1))
 
     def records(self, path: Path | Sequence[Path], model: type[R]) -> list[R]:
         """The rows of a file, or of its parts, as records of a model."""
         paths = [path] if isinstance(path, Path) else path
         return checked(self.rows(*paths), model, ", ".join(each.name for each in paths))
-
-    def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-        """The rows of a tab-separated file with that header: what errors call them, and the cells."""
-        lines = self.text(path).splitlines()
-        header = lines[0].split("\t") if lines else []
-        if header != list(columns):
-            raise DataError(f"{path.name}, line 1: the header must be {' <tab> '.join(columns)}, not {header}.")
-        for number, line in enumerate(lines[1:], start=2):
-            where, cells = f"{path.name}, line {number}", line.split("\t")
-            if line.strip() and len(cells) != len(columns):
-                raise DataError(f"{where}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
-            if line.strip():
-                yield where, cells
 
     def lines(self, path: Path) -> list[str]:
         """The lines of a list of ids, stripped, empty ones left out."""
@@ -118,8 +107,7 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
 
     DataError: no row at all, one that does not fit the model, or a second one of the same key.
     """
-    made: list[R] = []
-    known: set[object] = set()
+    made: dict[object, R] = {}
     for place, row in rows:
         id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
         called = f"{place} ({quote(id_)})" if id_ else place
@@ -127,24 +115,21 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
             record = model.model_validate(row)
         except ValidationError as error:
             raise DataError(f"{called}: {_fault(error)}") from None
-        if record.key is not None and record.key in known:
+        key = len(made) if record.key is None else (record.key,)
+        if made.setdefault(key, record) is not record:
             raise DataError(f"{called}: an earlier record has this id. Ids must be unique.")
-        known.add(record.key)
-        made.append(record)
     if not made:
         raise DataError(f"{where}: no record in it.")
-    return made
+    return list(made.values())
 
 
 def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
     """The one file meant by a path: itself, or the one in the folder that fits a pattern."""
-    wanted = list(dict.fromkeys(patterns))
     if path.is_file():
         return path
+    wanted = list(dict.fromkeys(patterns))
     if not path.is_dir():
-        raise FileNotFoundError(
-            f"{path} does not exist. Give a folder that holds {' or '.join(wanted)}, or the file itself."
-        )
+        raise FileNotFoundError(f"{path} does not exist. Give the file, or a folder with {' or '.join(wanted)}.")
     found = sorted({file for pattern in wanted for file in path.glob(pattern) if file.is_file()})
     if not found:
         raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(wanted)}.")
@@ -164,24 +149,18 @@ def find_graph_files(path: Path) -> dict[str, Path]:
     return found
 
 
-def _table_rows(path: Path, checksum: str) -> Iterator[dict[str, Any]]:
-    """The rows of a table of the hub, as `datasets` gives them; the file is neither copied nor asked for elsewhere."""
-    from datasets import Dataset
-
+def _table_rows(path: Path) -> list[dict[str, Any]]:
     try:
-        table = read_parquet(path)
+        rows: list[dict[str, Any]] = read_parquet(path).to_pylist()
     except DataError as error:
         raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
-    for row in Dataset(table, fingerprint=checksum).to_list():
-        yield {name: value if isinstance(value, str) else _tuples(value) for name, value in row.items()}
+    return [{name: _tuples(value) for name, value in row.items()} for row in rows]
 
 
 def _tuples(value: Any) -> Any:
     """`{"title": [a, b], "sent_id": [0, 1]}` -> `[(a, 0), (b, 1)]`; a list of such records likewise; else as it is."""
-    if isinstance(value, dict):
-        lists = [one for one in value.values() if isinstance(one, list)]
-        whole = len(lists) == len(value) and len({len(one) for one in lists}) == 1
-        return list(zip(*lists, strict=True)) if whole else value
+    if isinstance(value, dict) and all(isinstance(one, list) for one in value.values()):
+        return list(zip(*value.values(), strict=True)) if len(set(map(len, value.values()))) == 1 else value
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return [tuple(item.values()) for item in value]
     return value

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg
+from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki
 from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text.records import reading
@@ -19,13 +20,14 @@ from kg2rag.text.registry import Registry, unknown
 from kg2rag.types import QADataset
 
 DATASETS: Mapping[str, DatasetSpec] = {
-    "2wiki-kg": twowiki_kg.DATASET,
+    "2wiki-kg": twowiki.WITH_GRAPH,
     "2wikimultihopqa": twowiki.DATASET,
     "beir": beir.DATASET,
     "bundled": bundled.DATASET,
     "cosqa": cosqa.DATASET,
     "hipporag": hipporag.DATASET,
     "hotpotqa": hotpotqa.DATASET,
+    "irds:NAME": irds.DATASET,
     "musique": musique.DATASET,
 }
 FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {beir.PREFIX: beir.spec_of, irds.PREFIX: irds.spec_of}
@@ -35,7 +37,7 @@ _SIZE = re.compile(r"-\d+$")
 
 
 def load(
-    name: str,
+    name: str | Path,
     *,
     path: str | Path | None = None,
     questions: str | Path | None = None,
@@ -54,7 +56,7 @@ def load(
         ("beir/scifact"), or one that the package ir_datasets knows ("irds:beir/scifact/test", "irds:vaswani"); or a
         folder or file of documents ("wiki/", "docs.jsonl"), see `from_folder`, which takes none of the options below
         but `questions` and `limit`.
-    questions : a .jsonl or .csv file with questions about your documents and their gold, see `Documents`.
+    questions : a .jsonl or .csv file with questions about your documents, and their gold, see `Documents`.
     path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
     setting : "pooled", every question searches the whole corpus, or "distractor", each searches its own paragraphs.
@@ -78,7 +80,10 @@ def load(
     ...
     ValueError: Dataset 'musique' has no setting 'open'. It offers: pooled, distractor.
     """
-    if _is_path(name) and path is None:
+    if not isinstance(name, str | Path):
+        raise TypeError("load reads a set by its name, or files. Texts, dicts and frames: kg2rag.from_texts(…).")
+    name = str(name)
+    if path is None and _is_path(name):
         of_sets = {"split": split, "setting": setting, "passages": passages, "revision": revision}
         if given := [option for option, value in of_sets.items() if value is not None]:
             raise ValueError(f"{name} is read as documents, which have no {given[0]}. Leave the option out.")
@@ -95,14 +100,10 @@ def load(
             "`kg2rag datasets get --list` names the parts that it brings."
         )
     options = spec.options(path, split=split, setting=setting, passages=passages, revision=revision)
-    if options.path is None:
+    with reading(options.path, "Are these files of the set, and whole?", ValueError) if options.path else nullcontext():
         data = spec.load(options)
-    else:
-        with reading(options.path, "Are these files of the set, and whole?", ValueError):
-            data = spec.load(options)
     chosen = {"split": options.split, "setting": options.setting, "passages": options.passages}
-    source = {"loader": spec.name, **chosen, **data.source, "licence": spec.licence}
-    data = replace(data, source=source)
+    data = replace(data, source={"loader": spec.name, **chosen, **data.source, "licence": spec.licence})
     return data if limit is None else data.sample(limit, seed)
 
 
@@ -113,15 +114,9 @@ def _is_path(name: str) -> bool:
 
 
 def names() -> tuple[str, ...]:
-    """The sets that `load` knows, sorted; those of `families` apart."""
+    """The sets that `load` knows, sorted; sets of BEIR and of ir_datasets have names of their own."""
     aliases = {alias for spec in DATASETS.values() for alias in spec.aliases}
     return tuple(name for name in _registry().names() if name not in aliases)
-
-
-def families() -> Mapping[str, Mapping[str, object]]:
-    """How the names of a family of sets are written ("beir/NAME") -> what `describe` says of one of them."""
-    about = {"beir/NAME": beir.DATASET, "irds:NAME": irds.DATASET}
-    return {name: _about(spec) for name, spec in about.items()}
 
 
 def resolve(name: str) -> DatasetSpec:
@@ -132,14 +127,12 @@ def resolve(name: str) -> DatasetSpec:
     ValueError : an unknown name; the message lists the known ones and the nearest.
     RuntimeError : the set of another package cannot be imported, or is no `DatasetSpec` of that name.
     """
-    family = next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None)
-    if family is not None:
+    if family := next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None):
         return family(name)
     registry = _registry()
     found = next((one for one in (name, _SIZE.sub("", name)) if one in registry), None)
     if found is None:
-        meant = f"{beir.PREFIX}{name}"
-        raise ValueError(unknown("dataset", name, (*registry.names(), *((meant,) if meant in beir.names() else ()))))
+        raise ValueError(unknown("dataset", name, (*registry.names(), *beir.names())))
     spec: DatasetSpec = registry[found]
     if not (isinstance(spec, DatasetSpec) and found in (spec.name, *spec.aliases)):
         raise RuntimeError(
@@ -155,10 +148,7 @@ def _registry() -> Registry[DatasetSpec]:
 
 def describe(name: str) -> Mapping[str, object]:
     """What a set is and which options `load` takes for it, the default first; the set is not read."""
-    return _about(resolve(name))
-
-
-def _about(spec: DatasetSpec) -> Mapping[str, object]:
+    spec = resolve(name)
     shown = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
     about = {name: getattr(spec, name) for name in shown}
     splits = ("the files decide",) if spec.splits is None else spec.splits

@@ -1,10 +1,11 @@
-"""What a data set offers and the options it is loaded with: the two records between the registry and the loaders."""
+"""What a data set offers, and the options it is loaded with: the two records between the registry and the loaders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal, cast
 
@@ -110,6 +111,11 @@ class LoadOptions:
     revision: str | None
 
     @property
+    def folder(self) -> Path:
+        """The path, of a set that needs one."""
+        return self.path or Path()
+
+    @property
     def patterns(self) -> list[str]:
         """The file names to look for in `path`: those of the split, or all where none is given.
 
@@ -119,3 +125,33 @@ class LoadOptions:
             raise ValueError(f"{self.path.name} is one file: leave out split {self.split!r}, or give its folder.")
         splits = [self.split] if self.split else list(self.spec.files)
         return [name for split in splits for name in self.spec.files.get(split, ())]
+
+    def from_hub(self) -> tuple[list[Path], Mapping[str, object]]:
+        """The files of the split, the set's first by default, and what `QADataset.source` says of them."""
+        assert self.spec.hub is not None
+        copy, split = self.spec.hub, self.split or next(iter(self.spec.hub.files))
+        files, commit = self.fetch(copy.repo, self.revision or copy.revision, copy.files[split])
+        return files, {"hub": copy.repo, "split": split, "revision": commit}
+
+    def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
+        """The files of a repository of the Hugging Face hub whose names fit a pattern, and the commit they are of.
+
+        They are downloaded, or taken from the hub's cache on this machine. ConnectionError: the hub cannot be reached,
+        or has no such repository, revision or file, and its cache has none.
+        """
+        from huggingface_hub import snapshot_download
+
+        cause = f"it has no {' or '.join(patterns)}"
+        try:
+            place = Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
+        except OSError as error:
+            cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        else:
+            files = sorted(path for path in place.rglob("*") if path.is_file())
+            if found := [one for one in files if any(fnmatch(one.relative_to(place).as_posix(), p) for p in patterns)]:
+                return found, place.name
+        official = f" (--path; see {self.spec.homepage})" if self.spec.homepage else " (--path)"
+        raise ConnectionError(
+            f"Dataset {self.spec.name!r}: {repo!r} (revision {revision!r}) could not be read from the hub: {cause}. "
+            f"Without a network, give the official files by `path`{official}, or load 'bundled'."
+        )

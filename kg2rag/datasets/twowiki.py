@@ -1,4 +1,4 @@
-"""2WikiMultihopQA's official JSON, its copy on the hub, or its questions over HippoRAG's corpus -> QADataset.
+"""2WikiMultihopQA's official JSON, its copy on the hub, its questions over HippoRAG's corpus, or with an LLM's graph.
 
 [1] Ho et al., "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps", COLING 2020.
 `evidences` become the question's gold triples. Hops follow the question's type [1, Sec. 2]: four for
@@ -7,14 +7,15 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
+from kg2rag.datasets.bundled import read_questions
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
 from kg2rag.datasets.pool import Pool, Schema, pooled
-from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
-from kg2rag.datasets.spec import DatasetSpec, HubCopy
+from kg2rag.datasets.reading import Fact, Files, Identifier, Record, SentenceName, Text, find_graph_files, locate
+from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
-from kg2rag.types import Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 CITATION = "Ho et al., Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps, COLING 2020"
 HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference": 2}
@@ -47,23 +48,17 @@ def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | Non
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
     """A record of gold titles as a question; each title must be unique in the corpus."""
     supporting = record.supporting_facts or []
-    ids = {}
+    of = dict[str, Passage]()
     for title in (*record.gold_titles, *(title for title, _ in supporting)):
         found = pool.titled(title)
         if len(found) != 1:
             lack = f"occurs {len(found)} times in" if found else "is not in"
             raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by}.")
-        ids[title] = found[0]
-    return Question(
-        id=record.id,
-        text=record.question,
-        gold=dict.fromkeys((ids[title] for title in record.gold_titles), 1),
-        answers=(record.answer,),
-        type=record.type,
-        hops=HOPS.get(record.type),
-        supporting=tuple((pool.doc_id(ids[title]), index) for title, index in supporting),
-        triples=tuple(record.evidences),
-    )
+        of[title] = found[0].passage
+    gold = dict.fromkeys((of[title].id for title in record.gold_titles), 1)
+    sentences = tuple((of[title].doc_id, index) for title, index in supporting)
+    said = (record.answer,), record.type, HOPS.get(record.type), sentences, tuple(record.evidences)
+    return Question(record.id, record.question, gold, *said)
 
 
 SCHEMA = Schema("evidences", TwoWikiRecord, to_question)
@@ -93,4 +88,57 @@ DATASET = DatasetSpec(
         {"validation": "data/validation-*", "train": "data/train-*"},
         "fe713bfbd1afbca1a65246741a75890405d56a3a",
     ),
+)
+
+
+LISTS = ("graph_corpus_ids.txt", "test_ids.txt")
+
+
+class Chunk(Record):
+    """One passage: a paragraph of a Wikipedia introduction."""
+
+    chunk_id: Text
+    source_title: str
+    source_para_idx: StrictInt
+    text: Text
+
+
+def load_with_graph(options: LoadOptions) -> QADataset:
+    """Read the folder of 2wiki-kg: corpus, questions and triples as JSONL.
+
+    The graph covers only the chunks of `graph_corpus_ids.txt`, so split "test", the questions of `test_ids.txt` over
+    those chunks, is the one for graph methods and the default. Split "all" has every question and chunk; the triples
+    file is not offered with it, since 79 % of the other questions' gold has no triple.
+    """
+    files, split, ids = Files(), options.split or "test", None
+    folder = locate(options.folder, ["corpus.jsonl"], "2wiki-kg corpus").parent
+    chunks, graphs = files.records(folder / "corpus.jsonl", Chunk), find_graph_files(folder)
+    path = locate(folder, ["questions.jsonl"], "2wiki-kg file")
+    if split == "test":
+        wanted, ids = (files.lines(locate(folder, [name], "2wiki-kg file")) for name in LISTS)
+        kept = set(wanted)
+        chunks = [chunk for chunk in chunks if chunk.chunk_id in kept]
+    else:
+        graphs = {kind: path for kind, path in graphs.items() if not kind.startswith(("triples", "entities"))}
+    corpus = Corpus.from_passages(
+        Passage(c.chunk_id, c.source_title, c.text, c.source_title or c.chunk_id, c.source_para_idx) for c in chunks
+    )
+    questions = tuple(read_questions(files, path, corpus, ids and set(ids)))
+    if ids is not None:
+        found = ("corpus.jsonl", set(corpus.ids)), ("questions.jsonl", {question.id for question in questions})
+        for listing, listed, (origin, known) in zip(LISTS, (wanted, ids), found, strict=True):
+            if missing := [id_ for id_ in listed if id_ not in known]:
+                raise DataError(f"{listing} names {missing[0]!r}, which {origin} lacks ({len(missing)} such ids).")
+    source = {"files": files.checksums, "split": split, "notes": {}}
+    return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
+
+
+WITH_GRAPH = DatasetSpec(
+    name="2wiki-kg",
+    summary="2WikiMultihopQA over short chunks, with a graph extracted by a language model",
+    load=load_with_graph,
+    licence="Apache-2.0 (2WikiMultihopQA), MIT (graph)",
+    citation=CITATION,
+    homepage="https://github.com/Alab-NII/2wikimultihop",
+    splits=("test", "all"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import variants
-from kg2rag.testing.promises import IN_EVERY_WORLD, IN_THE_FIRST, NEEDED, Promise
+from kg2rag.testing.promises import IN_EVERY_WORLD, IN_THE_FIRST, OF_RANKINGS, broken
 from kg2rag.testing.trial import Trial, differing
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
@@ -15,7 +15,7 @@ from kg2rag.types import Query
 
 K = 20
 HASH_SEED = "another hash seed changes nothing"
-PROMISES = (*IN_EVERY_WORLD, *IN_THE_FIRST, HASH_SEED)
+PROMISES = (*OF_RANKINGS, *IN_EVERY_WORLD, *IN_THE_FIRST, HASH_SEED)
 
 
 class ContractError(AssertionError):
@@ -62,11 +62,10 @@ def check_retriever(
     found: dict[str, str] = {}
     for promise, sentence in _broken(_trials(system, asked, k), system, excused, other_process):
         found.setdefault(promise, sentence)
-    broken = {promise: sentence for promise, sentence in found.items() if promise not in excused}
-    needless = [promise for promise in excused if promise not in found]
-    broken |= {promise: f"it is excused ({excused[promise]}) but holds" for promise in needless}
-    if broken:
-        raise ContractError(getattr(system, "__name__", type(system).__name__), broken)
+    wrong = {promise: sentence for promise, sentence in found.items() if promise not in excused}
+    wrong |= {one: f"it is excused ({why}) but holds" for one, why in excused.items() if one not in found}
+    if wrong:
+        raise ContractError(getattr(system, "__name__", type(system).__name__), wrong)
 
 
 def _trials(system: Retriever | Builder, asked: Sequence[Query] | None, k: int) -> list[Trial]:
@@ -83,23 +82,11 @@ def _broken(
 ) -> Iterator[tuple[str, str]]:
     first = trials[0]
     for trial in trials:
-        broken = list(_of_world(trial, {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD))
-        yield from broken
-        if not {promise for promise, _ in broken} <= set(excused):
+        found = dict(broken(trial, {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD))
+        yield from ((promise, f"on {trial.world}, {one}" if trial.world else one) for promise, one in found.items())
+        if not set(found) <= set(excused):
             return  # the other worlds would mostly repeat it
     yield from variants.checks(first, None if isinstance(system, Retriever) else system)
     if other_process:
-        found = differing({"": first.system}, {"": first.rankings}, first.queries, first.k)
-        yield from ((HASH_SEED, sentence) for _, sentence in found)
-
-
-def _of_world(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
-    for promise, check in promises.items():
-        try:
-            sentence = next(check(trial), None)
-        except Exception as error:  # noqa: BLE001 (whatever a user's class raises is the finding)
-            sentence = f"{type(error).__name__}: {error}"
-        if sentence is not None:
-            yield promise, f"on {trial.world}, {sentence}" if trial.world else sentence
-            if promise in NEEDED:
-                return
+        differ = differing({"": first.system}, {"": first.rankings}, first.queries, first.k)
+        yield from ((HASH_SEED, sentence) for _, sentence in differ)

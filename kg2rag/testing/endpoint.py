@@ -11,7 +11,7 @@ from threading import Thread
 _FIRST = re.compile(r"^\[1\] .*\n(?:Path: .*\n)?(.*)$", re.MULTILINE)
 
 
-class ChatEndpoint:
+class ChatEndpoint(ThreadingHTTPServer):
     """Speaks the protocol of hosted services, vLLM and Ollama on a free port of the loopback interface.
 
     Parameters
@@ -24,35 +24,30 @@ class ChatEndpoint:
     """
 
     def __init__(self, answer: Callable[[str], str]) -> None:
-        handler = type("Handler", (_Handler,), {"answer": staticmethod(answer)})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        self.answer = answer
+        super().__init__(("127.0.0.1", 0), _Handler)
+        Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def url(self) -> str:
         """The base address, for `ChatModel`."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"http://127.0.0.1:{self.server_port}/v1"
 
     def close(self) -> None:
         """Stop listening, after the requests under way."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> ChatEndpoint:
-        return self
+        self.shutdown()
+        self.server_close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    answer: Callable[[str], str]
+    server: ChatEndpoint
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        message = {"role": "assistant", "content": self.answer(body["messages"][-1]["content"])}
+        message = {"role": "assistant", "content": self.server.answer(body["messages"][-1]["content"])}
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         reply = {"id": "1", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}

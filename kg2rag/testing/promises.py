@@ -1,18 +1,16 @@
-"""A trial -> what is wrong with a retriever: with its rankings one by one, and with how it behaves from call to call.
-
-A promise is a function that yields sentences, under the name by which it can be excused.
-"""
+"""A trial -> what is wrong with a retriever: with its rankings one by one, and from call to call."""
 
 from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, difference, named
 from kg2rag.testing.worlds import is_ordinary
@@ -20,159 +18,59 @@ from kg2rag.types import Hit, Query, Ranking, canonical_order, for_stage
 from kg2rag.types.explanation import terms_of
 
 Promise = Callable[[Trial], Iterator[str]]
-IN_EVERY_WORLD: dict[str, Promise] = {}
-IN_THE_FIRST: dict[str, Promise] = {}
-"""Promises of the class, whatever the world."""
-NEEDED = ("answers every query", "known passages")
-"""Where one of these is broken, the others of that world are not tried."""
+OF_RANKINGS = (
+    *("answers every query", "known passages", "at most k hits", "finite scores", "canonical order", "candidates"),
+    *("finds something", "stages and paths", "formula"),
+)
+"""Where one of the first two is broken, the others of that world are not tried."""
 SHALLOW = 7
 
 
-def promised(name: str, where: dict[str, Promise] = IN_EVERY_WORLD) -> Callable[[Promise], Promise]:
-    """Add a promise under a name."""
-
-    def add(check: Promise) -> Promise:
-        where[name] = check
-        return check
-
-    return add
-
-
-def of_each(name: str) -> Callable[[Callable[[Trial, Query, Ranking], Iterator[str]]], None]:
-    """Add the promise that a check finds nothing wrong with any ranking; a sentence begins with the query."""
-
-    def add(check: Callable[[Trial, Query, Ranking], Iterator[str]]) -> None:
-        def promise(trial: Trial) -> Iterator[str]:
-            for query, ranking in zip(trial.queries, trial.rankings, strict=False):
-                yield from (f"{named(query)}: {sentence}" for sentence in check(trial, query, ranking))
-
-        IN_EVERY_WORLD[name] = promise
-
-    return add
-
-
-@promised("answers every query")
-def answers(trial: Trial) -> Iterator[str]:
-    """Every query gets a ranking under its id, in the order of the queries; none, and an empty list, is fine."""
-    try:
-        given = [ranking.query_id for ranking in trial.rankings]
-    except Exception as error:  # noqa: BLE001 (whatever a user's class raises is the finding)
-        yield f"{_culprit(trial)}: {type(error).__name__}: {error}"
-        return
-    counts = f"{len(given)} rankings for {len(trial.queries)} queries"
-    for at, query in enumerate(trial.queries):
-        if given[at : at + 1] != [query.id]:
-            instead = f"the ranking of {given[at]!r}" if at < len(given) else "no ranking"
-            yield f"{named(query)}: {instead} at its place, of {counts}"
-    if len(given) > len(trial.queries):
-        yield counts
-    if (none := trial.system.retrieve_batch([], trial.k)) != []:
-        yield f"no queries: expected [], got {none!r}"
-
-
-def _culprit(trial: Trial) -> str:
-    """The first query that fails alone, or the batch."""
-    for query in trial.queries:
-        try:
-            trial.system.retrieve_batch([query], trial.k)
-        except Exception:  # noqa: BLE001
-            return named(query)
-    return f"the batch of {len(trial.queries)} queries"
-
-
-@of_each("at most k hits")
-def _(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
-    if len(ranking) > trial.k:
-        yield f"{len(ranking)} hits at k = {trial.k}"
-
-
-@of_each("known passages")
-def _(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
+def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """The promises that a ranking breaks by itself, each with what is wrong."""
+    rows, scores = ranking.rows.tolist(), ranking.scores
     known = ranking.ids if trial.kb is None else trial.kb.corpus.ids
-    unknown = [row for row in ranking.rows.tolist() if not 0 <= row < len(known)]
-    if unknown:
-        yield f"a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
-    elif ranking.passage_ids != [known[row] for row in ranking.rows.tolist()]:
-        yield "the hits' ids are not those of the corpus; hand `kb.corpus.ids` to `Ranking.of`"
-    elif len(np.unique(ranking.rows)) < len(ranking):
-        yield f"a passage is a hit twice, of {ranking.passage_ids}"
-
-
-@of_each("finite scores")
-def _(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
-    for at in np.flatnonzero(~np.isfinite(ranking.scores)).tolist():
-        yield f"the score of {ranking.passage_ids[at]!r} is {ranking.scores[at]}"
-
-
-@of_each("canonical order")
-def _(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
-    order = canonical_order(ranking.rows, ranking.scores)
-    for at in np.flatnonzero(order != np.arange(len(ranking))).tolist():
-        before, belongs = ranking.hit(at + 1), ranking.hit(int(order[at]) + 1)
-        yield (
-            f"{before.passage_id} ({before.score!r}) is hit {at + 1}, where {belongs.passage_id} ({belongs.score!r}) "
-            "belongs; order hits with `Ranking.of`"
-        )
-
-
-@of_each("candidates")
-def _(_: Trial, query: Query, ranking: Ranking) -> Iterator[str]:
-    if query.candidates is not None:
-        for id_ in [id_ for id_ in ranking.passage_ids if id_ not in query.candidates]:
-            yield f"{id_!r} is none of its {len(query.candidates)} candidates"
-
-
-@promised("a batch equals its queries")
-def batches(trial: Trial) -> Iterator[str]:
-    """A batch equals its queries one by one, in any order."""
-    alone = [trial.system.retrieve_batch([query], trial.k)[0] for query in trial.queries]
-    yield from _differences(trial, alone, "in a batch and alone")
-    turned = trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]
-    yield from _differences(trial, turned, "in a batch and in a batch of another order")
-
-
-@promised("a smaller k is a prefix")
-def prefixes(trial: Trial) -> Iterator[str]:
-    """The hits at a smaller `k` are a prefix of those at a larger one: internal depths are parameters, never `k`."""
-    for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
-        small, large = sorted((k, trial.k))
-        found = trial.system.retrieve_batch(trial.queries, k)
-        for query, own, other in zip(trial.queries, trial.rankings, found, strict=True):
-            shallow, deep = (other, own) if k < trial.k else (own, other)
-            if wrong := difference(shallow, deep.top(small), notes=False):
-                yield f"{named(query)}, at k = {small} and k = {large}: {wrong}"
-
-
-@promised("a trace is a retrieval")
-def tracing(trial: Trial) -> Iterator[str]:
-    """The rankings of a trace are those of a retrieval."""
-    traced = [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)]
-    yield from _differences(trial, traced, "in `retrieve_batch` and in `trace_batch`")
-
-
-@of_each("stages and paths")
-def _(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
+    if unknown := [row for row in rows if not 0 <= row < len(known)]:
+        yield "known passages", f"a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
+        return
+    if (ids := ranking.passage_ids) != [known[row] for row in rows]:
+        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.of`"
+    if len(set(rows)) < len(rows):
+        yield "known passages", f"a passage is a hit twice, of {ids}"
+    if len(rows) > trial.k:
+        yield "at most k hits", f"{len(rows)} hits at k = {trial.k}"
+    if is_ordinary(query) and not ids:
+        yield "finds something", "it is made of the corpus's words and has no hit"
+    for at in np.flatnonzero(~np.isfinite(scores)).tolist():
+        yield "finite scores", f"the score of {ids[at]!r} is {scores[at]}"
+    order = canonical_order(ranking.rows, scores)
+    for at in np.flatnonzero(order != np.arange(len(rows))).tolist():
+        here, other = (f"{ids[one]} ({float(scores[one])!r})" for one in (at, order[at]))
+        yield "canonical order", f"{here} is hit {at + 1}, where {other} belongs; order hits with `Ranking.of`"
     for hit in ranking:
-        if not hit.stage:
-            yield f"{hit.passage_id} names no stage; give `Ranking.of` stages=(…,)"
-        if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
-            yield f"the path of {hit.passage_id} cites a passage that the corpus lacks"
+        yield from _of_hit(trial, query, ranking, hit)
 
 
-@of_each("formula")
-def _(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
-    for hit in ranking if ranking.notes.formula else ():
-        formula = for_stage(ranking.notes.formula, hit.stage)
-        try:
-            score = worked_out(ranking, hit)
-        except Exception as error:  # noqa: BLE001
-            yield f"{hit.passage_id}: the formula {formula!r} cannot be worked out: {error}"
-            return
-        if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
-            yield (
-                f"{formula!r} gives {score!r} for {hit.passage_id}, whose score is {hit.score!r} and whose parts are "
-                f"{dict(hit.score_parts)}"
-            )
+def _of_hit(trial: Trial, query: Query, ranking: Ranking, hit: Hit) -> Iterator[tuple[str, str]]:
+    if query.candidates is not None and hit.passage_id not in query.candidates:
+        yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
+    if not hit.stage:
+        yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.of` stages=(…,)"
+    if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
+        yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
+    if ranking.notes.formula and (wrong := _not_worked_out(ranking, hit)):
+        yield "formula", wrong
+
+
+def _not_worked_out(ranking: Ranking, hit: Hit) -> str:
+    """How the formula in the notes fails to give a score from its parts; "" where it does."""
+    told = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
+    try:
+        score = worked_out(ranking, hit)
+    except Exception as error:  # noqa: BLE001
+        return f"{told} cannot be worked out: {error}"
+    given = f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
+    return "" if np.isclose(score, hit.score, rtol=1e-6, atol=1e-12) else given
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
@@ -187,33 +85,48 @@ def worked_out(ranking: Ranking, hit: Hit) -> float:
     return float(pd.eval(" + ".join(written).replace("·", "*"), engine="python"))  # type: ignore[arg-type]
 
 
-@of_each("finds something")
-def _(_: Trial, query: Query, ranking: Ranking) -> Iterator[str]:
-    if is_ordinary(query) and not len(ranking):
-        yield "it is made of the corpus's words and has no hit"
+def answers(trial: Trial) -> Iterator[str]:
+    """Every query gets a ranking under its id, in the order of the queries; none, and an empty list, is fine."""
+    given = [ranking.query_id for ranking in trial.rankings]
+    counts = f"{len(given)} rankings for {len(trial.queries)} queries"
+    for at, query in enumerate(trial.queries):
+        if given[at : at + 1] != [query.id]:
+            instead = f"the ranking of {given[at]!r}" if at < len(given) else "no ranking"
+            yield f"{named(query)}: {instead} at its place, of {counts}"
+    if len(given) > len(trial.queries):
+        yield counts
+    if (none := trial.system.retrieve_batch([], trial.k)) != []:
+        yield f"no queries: expected [], got {none!r}"
 
 
-@promised("no silent fall-back")
+def prefixes(trial: Trial) -> Iterator[str]:
+    """The hits at a smaller `k` are a prefix of those at a larger one: internal depths are parameters, never `k`."""
+    for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
+        small, large = sorted((k, trial.k))
+        found = trial.system.retrieve_batch(trial.queries, k)
+        for query, own, other in zip(trial.queries, trial.rankings, found, strict=True):
+            shallow, deep = (other, own) if k < trial.k else (own, other)
+            if wrong := difference(shallow, deep.top(small), notes=False):
+                yield f"{named(query)}, at k = {small} and k = {large}: {wrong}"
+
+
 def no_silent_fallback(trial: Trial) -> Iterator[str]:
-    """A ranking that is another strategy's for some queries says so, in its notes."""
+    """A ranking that is another strategy's for some queries, without a part of its own, says so in its notes."""
     for yardstick in () if trial.kb is None else (Dense(trial.kb), BM25(trial.kb)):
         theirs = yardstick.retrieve_batch(trial.queries, trial.k)
         rows = list(zip(trial.queries, trial.rankings, theirs, strict=True))
         judged = [row for row in rows if len(row[1]) > 1 and row[0].candidates is None]
-        some = [(query, own) for query, own, other in judged if _same(own, other)]
-        for query, own in some if len(some) < len(judged) else ():  # else it is that strategy
+        same = [
+            (query, own)
+            for query, own, other in judged
+            if (own.passage_ids, own.scores.tolist()) == (other.passage_ids, other.scores.tolist())
+            and set(own.score_parts) <= set(other.score_parts)
+        ]
+        for query, own in same if len(same) < len(judged) else ():  # else it is that strategy
             if not own.notes.said():
-                whose = f"the ranking is {type(yardstick).__name__}'s"
-                yield f"{named(query)}: {whose}, without a word of it in the notes"
+                yield f"{named(query)}: the ranking is {type(yardstick).__name__}'s, without a word of it in the notes"
 
 
-def _same(one: Ranking, other: Ranking) -> bool:
-    """Equal hits with no part of their own: a reranker's may have the scores of a plain ranking too."""
-    alike = one.passage_ids == other.passage_ids and one.scores.tolist() == other.scores.tolist()
-    return alike and set(one.score_parts) <= set(other.score_parts)
-
-
-@promised("k is checked", IN_THE_FIRST)
 def bounds_of_k(trial: Trial) -> Iterator[str]:
     """A `k` below 1 is refused with a ValueError."""
     for k in (0, -1):
@@ -224,26 +137,6 @@ def bounds_of_k(trial: Trial) -> Iterator[str]:
         yield f"k = {k} is accepted"
 
 
-@promised("preparing changes nothing", IN_THE_FIRST)
-def preparing(trial: Trial) -> Iterator[str]:
-    """Preparing, once or for no query, changes no ranking."""
-    trial.system.prepare([])
-    trial.system.prepare(trial.queries)
-    yield from _differences(trial, trial.system.retrieve_batch(trial.queries, trial.k), "before and after `prepare`")
-
-
-@promised("pickling", IN_THE_FIRST)
-def pickling(trial: Trial) -> Iterator[str]:
-    """A pickled system, as other processes get it, gives the same rankings."""
-    try:
-        again = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (our own, of a moment ago)
-    except Exception as error:  # noqa: BLE001
-        yield f"it cannot be pickled: {type(error).__name__}: {error}"
-    else:
-        yield from _differences(trial, again.retrieve_batch(trial.queries, trial.k), "before and after pickling")
-
-
-@promised("configuration", IN_THE_FIRST)
 def configuration(trial: Trial) -> Iterator[str]:
     """Components are dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
     system = trial.system
@@ -272,7 +165,73 @@ def _components(part: object) -> Iterator[object]:
         yield from _components(member)
 
 
-def _differences(trial: Trial, others: Sequence[Ranking], when: str) -> Iterator[str]:
-    for query, one, other in zip(trial.queries, trial.rankings, others, strict=True):
-        if wrong := difference(one, other):
-            yield f"{named(query)}, {when}: {wrong}"
+def equal_to(*others: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
+    """The promise that other ways to retrieve give the same rankings, each with what it is, in words."""
+
+    def promise(trial: Trial) -> Iterator[str]:
+        for when, retrieve in others:
+            for query, one, other in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
+                if wrong := difference(one, other):
+                    yield f"{named(query)}, {when}: {wrong}"
+
+    return promise
+
+
+def _prepared(trial: Trial) -> list[Ranking]:
+    trial.system.prepare([])
+    trial.system.prepare(trial.queries)
+    return trial.system.retrieve_batch(trial.queries, trial.k)
+
+
+def _pickled(trial: Trial) -> list[Ranking]:
+    again: Retriever = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (our own, of a moment ago)
+    return again.retrieve_batch(trial.queries, trial.k)
+
+
+IN_EVERY_WORLD: Mapping[str, Promise] = {
+    "a batch equals its queries": equal_to(
+        ("in a batch and alone", lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries]),
+        ("in another order", lambda trial: trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]),
+    ),
+    "a smaller k is a prefix": prefixes,
+    "a trace is a retrieval": equal_to(
+        (
+            "in `retrieve_batch` and in `trace_batch`",
+            lambda trial: [trace.ranking for trace in trial.system.trace_batch(trial.queries, trial.k)],
+        )
+    ),
+    "no silent fall-back": no_silent_fallback,
+}
+IN_THE_FIRST: Mapping[str, Promise] = {
+    "k is checked": bounds_of_k,
+    "preparing changes nothing": equal_to(("before and after `prepare`", _prepared)),
+    "pickling": equal_to(("before and after pickling", _pickled)),
+    "configuration": configuration,
+}
+"""Of the class, whatever the world."""
+
+
+def broken(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
+    """The promises that a system breaks in a world, each with what is wrong first."""
+    wrong = _first(answers, trial)
+    if wrong:
+        yield "answers every query", wrong
+        return
+    found = dict[str, str]()
+    for query, ranking in zip(trial.queries, trial.rankings, strict=True):
+        try:
+            for promise, sentence in of_ranking(trial, query, ranking):
+                found.setdefault(promise, f"{named(query)}: {sentence}")
+        except Exception as error:  # noqa: BLE001 (a ranking may hold anything)
+            found.setdefault("answers every query", f"{named(query)}: {type(error).__name__}: {error}")
+    yield from found.items()
+    for promise, check in promises.items() if "known passages" not in found else ():
+        if wrong := _first(check, trial):
+            yield promise, wrong
+
+
+def _first(check: Promise, trial: Trial) -> str:
+    try:
+        return next(check(trial), "")
+    except Exception as error:  # noqa: BLE001 (whatever a user's class raises is the finding)
+        return f"{type(error).__name__}: {error}"

@@ -7,11 +7,9 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
@@ -70,14 +68,11 @@ def difference(one: Ranking, other: Ranking, *, notes: bool = True) -> str:
         again = theirs.get(hit.passage_id, opposite)  # another passage may tie with the last that fits in
         if not (_tied(hit.score, opposite.score) and _tied(hit.score, again.score)):
             return f"hit {at} is {hit.passage_id} ({hit.score!r}) and {opposite.passage_id} ({opposite.score!r})"
-        if again.passage_id == hit.passage_id:
-            for what in ("stage", "path"):
-                if getattr(hit, what) != getattr(again, what):
-                    return f"the {what} of hit {at} differs"
-            if not _alike(hit.score_parts, again.score_parts):
-                return f"the score's parts of hit {at} differ"
-        elif not _tied(hit.score, float(other.scores[-1])):
-            return f"hit {at}, {hit.passage_id}, is only in one of them"
+        if again.passage_id != hit.passage_id:
+            if not _tied(hit.score, float(other.scores[-1])):
+                return f"hit {at}, {hit.passage_id}, is only in one of them"
+        elif (hit.stage, hit.path) != (again.stage, again.path) or not _alike(hit.score_parts, again.score_parts):
+            return f"stage, path or parts of the score of hit {at} differ"
     return "the notes differ" if notes and repr(one.notes) != repr(other.notes) else ""
 
 
@@ -89,9 +84,6 @@ def _alike(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
     return one.keys() == other.keys() and all(_tied(value, other[name]) for name, value in one.items())
 
 
-UNKNOWN_CLASS = 3  # the exit code of a process that cannot import a system's class
-
-
 def differing(
     systems: Mapping[str, Retriever], rankings: Mapping[str, Sequence[Ranking]], queries: Sequence[Query], k: int
 ) -> Iterator[tuple[str, str]]:
@@ -99,36 +91,31 @@ def differing(
 
     Yields nothing where a class cannot be imported there, as one that a notebook defines.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        given, written = Path(folder, "systems.pickle"), Path(folder, "rankings.json")
-        given.write_bytes(pickle.dumps((dict(systems), list(queries), k)))
-        seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "kg2rag.testing.trial", str(given), str(written)]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-        if run.returncode == UNKNOWN_CLASS:
-            return
-        if run.returncode:
-            raise RuntimeError(f"Another process cannot retrieve:\n{run.stderr[-2000:]}")
-        elsewhere = json.loads(written.read_text(encoding="utf-8"))
-    for name, own in rankings.items():
-        here = json.loads(json.dumps([facts(ranking) for ranking in own]))
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    given = pickle.dumps((dict(systems), list(queries), k))
+    command = [sys.executable, "-m", "kg2rag.testing.trial"]
+    run = subprocess.run(command, env=environment, input=given, capture_output=True, check=False)  # noqa: S603
+    if run.returncode:
+        raise RuntimeError(f"Another process cannot retrieve:\n{run.stderr.decode()[-2000:]}")
+    elsewhere = json.loads(run.stdout.splitlines()[-1])
+    for name in elsewhere:
+        here = json.loads(json.dumps([facts(ranking) for ranking in rankings[name]]))
         for query, one, other in zip(queries, here, elsewhere[name], strict=True):
             if one != other:
                 yield name, f"{named(query)}: another PYTHONHASHSEED gives another ranking. Does it iterate a set?"
                 break
 
 
-def main(given: str, written: str) -> int:
-    """Retrieve with the systems of one file and write their rankings to another."""
+def main() -> None:
+    """Retrieve with the systems that come in, and print their rankings; none where a class is unknown here."""
     try:
-        systems, queries, k = pickle.loads(Path(given).read_bytes())  # noqa: S301 (our parent's, of a moment ago)
+        systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
     except (ImportError, AttributeError):
-        return UNKNOWN_CLASS
+        systems, queries, k = {}, [], 1
     found = {name: [facts(each) for each in system.retrieve_batch(queries, k)] for name, system in systems.items()}
-    Path(written).write_text(json.dumps(found), encoding="utf-8")
-    return 0
+    sys.stdout.write("\n" + json.dumps(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main()

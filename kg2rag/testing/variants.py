@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.testing.trial import Trial, facts, named
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types import Ranking, annotations_of, fits
+from kg2rag.types import annotations_of, fits
 
 Builder = Callable[..., Retriever]
 _LISTED = re.compile(r"(?:one of|Known:) ([^:]+?)(?:, not .*|\.)")
@@ -32,28 +33,24 @@ class Parameter:
     @property
     def kinds(self) -> set[Any]:
         """The types that the annotation allows."""
-        is_union = get_origin(self.annotation) is Union or type(self.annotation).__name__ == "UnionType"
+        is_union = get_origin(self.annotation) in (Union, UnionType)
         return set(get_args(self.annotation)) if is_union else {self.annotation}
 
 
 def checks(trial: Trial, builder: Builder | None) -> Iterator[tuple[str, str]]:
-    """Of each parameter, the name of the promise and what is wrong."""
-    for parameter in _parameters(trial, builder):
+    """Of each parameter of a builder, or of every part of a system, the name of the promise and what is wrong."""
+    own = _of_builder(trial, builder) if builder is not None else []
+    for parameter in own or _fields(trial.system, lambda changed: changed):
         for check in (is_used, is_checked, is_deep):
             yield from ((f"parameter {parameter.name}", sentence) for sentence in check(parameter, trial))
 
 
-def _parameters(trial: Trial, builder: Builder | None) -> list[Parameter]:
-    """The parameters of a builder, or those of every part of a system where the builder takes none beside `kb`."""
-    own = [] if builder is None else list(inspect.signature(builder).parameters.values())[1:]
-    settable = [each for each in own if each.default is not each.empty]
-    if builder is None or not settable:
-        return list(_fields(trial.system, lambda changed: changed))
-
+def _of_builder(trial: Trial, builder: Builder) -> list[Parameter]:
     def made(value: object, name: str) -> Retriever:
         return builder(trial.kb, **{name: value})
 
-    kinds = annotations_of(builder)
+    own, kinds = list(inspect.signature(builder).parameters.values())[1:], annotations_of(builder)
+    settable = (one for one in own if one.default is not one.empty)
     return [Parameter(p.name, p.default, kinds.get(p.name), partial(made, name=p.name)) for p in settable]
 
 
@@ -71,20 +68,16 @@ def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:
             return put((*members[:at], new, *members[at + 1 :]) if isinstance(members, tuple) else new)
 
         members = value if isinstance(value, tuple) else (value,)
-        inside = [at for at, each in enumerate(members) if _is_component(each)]
+        inside = [at for at, each in enumerate(members) if isinstance(each, Retriever | Stage)]
         for at in inside:
             yield from _fields(members[at], partial(one_changed, at=at))
         if not inside and field.default is not dataclasses.MISSING and field.init:
             yield Parameter(field.name, value, annotations.get(field.name), changed)
 
 
-def _is_component(value: object) -> bool:
-    return dataclasses.is_dataclass(value) and (hasattr(value, "retrieve_batch") or hasattr(value, "apply"))
-
-
 def is_used(parameter: Parameter, trial: Trial) -> Iterator[str]:
     """Another value changes at least one ranking."""
-    tried = []
+    own, tried = [facts(ranking) for ranking in trial.rankings], list[object]()
     for value in (value for value in _others(parameter) if value != parameter.value):
         try:
             system = parameter.make(value)
@@ -93,7 +86,7 @@ def is_used(parameter: Parameter, trial: Trial) -> Iterator[str]:
         if repr(system) == repr(trial.system):
             yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
         tried.append(value)
-        if _differ(trial.rankings, system.retrieve_batch(trial.queries, trial.k)):
+        if own != [facts(ranking) for ranking in system.retrieve_batch(trial.queries, trial.k)]:
             return
     if tried:
         yield (
@@ -124,16 +117,13 @@ def _others(parameter: Parameter) -> Sequence[object]:
     return ["no such value"]
 
 
-def _differ(some: Sequence[Ranking], others: Sequence[Ranking]) -> bool:
-    return any(facts(one) != facts(other) for one, other in zip(some, others, strict=True))
-
-
 def is_deep(parameter: Parameter, trial: Trial) -> Iterator[str]:
     """A `depth` is how many hits are read: twice as many lead to other rankings, where all of them are shown."""
     value, n = parameter.value, len(trial.ids)
     if parameter.name == "depth" and isinstance(value, int) and 2 * value <= n:
-        own, deeper = (made.retrieve_batch(trial.queries, n) for made in (trial.system, parameter.make(2 * value)))
-        if not _differ(own, deeper):
+        systems = (trial.system, parameter.make(2 * value))
+        own, deeper = ([facts(one) for one in made.retrieve_batch(trial.queries, n)] for made in systems)
+        if own == deeper:
             yield f"depth = {2 * value} gives the rankings of depth = {value}, of all {n} passages: are fewer hits read"
 
 

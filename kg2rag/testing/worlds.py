@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -33,13 +33,13 @@ NAMES = tuple(f"{first} {last}" for last in _TEXTS["last names"] for first in _T
 
 def corpus(seed: int = 0) -> Corpus:
     """Passages of random words that name each other's titles; five share one text, so that scores tie."""
-    random = np.random.default_rng(seed)
-    passages = []
+    random, passages = np.random.default_rng(seed), list[Passage]()
     for i in range(N_PASSAGES):
-        sentences = [_sentence(random) for _ in range(int(random.integers(1, 4)))]
+        text = " ".join(_sentence(random) for _ in range(int(random.integers(1, 4))))
         title = NAMES[i] if i < 60 else f"{random.choice(WORDS[:30]).title()} {i % 40}"
-        text = "The bridge was built by Anna Abbott." if i % 60 == 17 else " ".join(sentences)
-        passages.append(Passage(f"p{i}", "Bridge" if i % 60 == 17 else title, text, f"d{i // 2}", i % 2))
+        if i % 60 == 17:
+            title, text = "Bridge", "The bridge was built by Anna Abbott."
+        passages.append(Passage(f"p{i}", title, text, f"d{i // 2}", i % 2))
     return Corpus.from_passages(passages)
 
 
@@ -80,8 +80,7 @@ AWKWARD = (
 
 def queries() -> list[Query]:
     """Forty ordinary questions, half of which name an entity, some with candidates, and the awkward ones."""
-    random = np.random.default_rng(2)
-    asked = []
+    random, asked = np.random.default_rng(2), list[Query]()
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
         text = f"Which {words} did {random.choice(NAMES)} know?" if i % 2 else f"which {words} was that"
@@ -92,9 +91,8 @@ def queries() -> list[Query]:
 
 def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
     """All in the first world; every third ordinary one in the others, none where candidates would be unknown."""
-    if world == FIRST:
-        return queries()
-    return AWKWARD if len(kb.corpus) < N_PASSAGES else [*queries()[:40:3], *AWKWARD]
+    some = AWKWARD if len(kb.corpus) < N_PASSAGES else [*queries()[:40:3], *AWKWARD]
+    return queries() if world == FIRST else some
 
 
 def is_ordinary(query: Query) -> bool:
@@ -132,7 +130,7 @@ def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
 @cache
 def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
-    store, embedder, whole = Store(Path(_folder().name)), HashedWords(), corpus()
+    store, embedder, whole = Store(Path(_FOLDER().name)), HashedWords(), corpus()
     bare = Corpus.from_passages([replace(each, title="") if i % 2 else each for i, each in enumerate(whole)])
     one = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
     worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
@@ -146,6 +144,4 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     }
 
 
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="kg2rag-testing-")
+_FOLDER = cache(partial(tempfile.TemporaryDirectory, prefix="kg2rag-testing-"))

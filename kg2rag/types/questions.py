@@ -170,5 +170,8 @@ def require_dataset(data: object) -> QADataset:
             "data.unjudged, kb=kb) asks them all the same, and label() of what it returns takes judgements."
         )
     if not data.questions:
-        raise TypeError(f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE).")
+        raise TypeError(
+            f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE). "
+            "kg2rag.datasets.known_items and `kg2rag questions` make some."
+        )
     return data

@@ -1,4 +1,4 @@
-"""`kg2rag context` and `kg2rag answer`, as a user starts them, on the bundled set; the reader is on loopback."""
+"""`kg2rag answer`, as a user starts them, on the bundled set; the reader is on loopback."""
 
 from __future__ import annotations
 

@@ -169,17 +169,6 @@ def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(tmp_pat
         assert (tmp_path / "spread" / file).read_bytes() == (tmp_path / "here" / file).read_bytes()
 
 
-def test_settings_reach_the_systems_over_every_graph(tmp_path: Path) -> None:
-    asked = ("--graph", "mentions=mentions", "--systems", "mention_ppr", "--placebo", "1")
-    run("compare-graphs", *COMMON, *asked, "--set", "mention_ppr.damping=0.3", "--out", str(tmp_path / "set"))
-    run("compare-graphs", *COMMON, *asked, "--out", str(tmp_path / "default"))
-    found = [pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("set", "default")]
-    for name in ("mention_ppr.mentions", "mention_ppr.mentions-shuffled"):
-        assert found[0].loc[name].to_numpy().tolist() != found[1].loc[name].to_numpy().tolist()
-    with pytest.raises(ValueError, match=r"mention_pr"):
-        run("compare-graphs", *COMMON, *asked, "--set", "mention_pr.damping=0.3", "--out", str(tmp_path / "none"))
-
-
 def test_graphs_are_compared_on_the_encoder_that_is_named(tmp_path: Path) -> None:
     asked = ("--graph", "mentions=mentions", "--systems", "expansion_queries", "--placebo", "0", "--dtype", "float32")
     run("compare-graphs", *COMMON, *asked, "--out", str(tmp_path))
@@ -284,5 +273,23 @@ def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?", "gold": "travel.md"}\n')
     run("compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1")
     assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
-    with pytest.raises(TypeError, match="with_questions"):
-        run("compare", "wiki", "--systems", "bm25")
+
+
+@pytest.mark.parametrize("asked", [(), ("--questions", "q.jsonl")])
+def test_documents_without_gold_are_compared_by_agreement_and_their_hits_can_be_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wiki").mkdir()
+    for name, text in {
+        "travel": "Anna Schmidt signs every request of those who travel.",
+        "lunch": "At noon there is soup for all of us.",
+    }.items():
+        (tmp_path / "wiki" / f"{name}.md").write_text(f"# {name.title()}\n\n{text}")
+    (tmp_path / "q.jsonl").write_text('{"question": "Who signs?"}\n')
+    said = " ".join(run("compare", "wiki", *asked, "--systems", "bm25,dense").split())
+    assert "rbo" in said
+    assert ("Who signs?" in said) == bool(asked)
+    assert ("There are no questions" in said) != bool(asked)
+    assert "--questions FILE" in said
+    assert "Anna Schmidt" in (tmp_path / "reports" / "wiki" / "report.html").read_text()

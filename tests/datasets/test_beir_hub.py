@@ -92,20 +92,6 @@ def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(cached: Copy
         load("beir/arguana", split="train")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"qrels": {"test.tsv": HEADER + "1\t7\t1\n"}}, r"test\.tsv, line 2: '7'.*'1'"),
-        ({"qrels": {"test.tsv": HEADER + "1\t0012\t1\n1\t0012\t2\n"}}, "1 and 2"),
-        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, r"corpus-00001-of-00002\.parquet, record 3 \('0012'\)"),
-    ],
-)
-def test_a_wrong_record_is_refused_with_its_place(cached: Copy, change: dict[str, Any], message: str) -> None:
-    cached(**change)
-    with pytest.raises(DataError, match=message):
-        load("beir/arguana")
-
-
 def test_files_that_are_not_whole_are_named(cached: Copy, tmp_path: Path) -> None:
     cached(packed=True)
     snapshot = tmp_path / "hub" / "datasets--BeIR--arguana" / "snapshots" / FIRST

@@ -14,6 +14,7 @@ from doc_page import blocks
 from typer.testing import CliRunner
 
 import kg2rag
+import kg2rag.evaluation
 from kg2rag.cli import app
 from kg2rag.datasets import info, lint, names, registry
 from kg2rag.report import Labelling
@@ -86,7 +87,7 @@ def test_the_example_loads_after_its_line(registered: str, folder: Path) -> None
     ]
     assert data.graph_files == {"triples": folder / "triples.jsonl"}
     assert data.source["licence"] == "CC BY 4.0"
-    assert "note: loading: questions without an article left out: 1" in map(str, lint(data))
+    assert "loading: questions without an article left out" in lint(data)["check"].tolist()
     assert set(data.source["files"]) == {"articles.jsonl", "quiz.jsonl"}  # type: ignore[call-overload]
 
 
@@ -111,7 +112,7 @@ def test_a_package_registers_it_without_a_line_of_ours(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("quiz = not_there:DATASET", "'quiz' of the package my-package cannot be imported from not_there:DATASET"),
+        ("quiz = not_there:DATASET", "'quiz'.*not_there:DATASET.* cannot be imported"),
         ("quiz = json:loads", "'quiz' of the group 'kg2rag.datasets'"),
         ("other = my_package.quiz:DATASET", "'other' of the group 'kg2rag.datasets'"),
     ],
@@ -125,7 +126,7 @@ def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(
     assert len(kg2rag.load("bundled")) > 0
     shown = " ".join(CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split())
     assert "musique" in shown
-    assert message in shown
+    assert re.search(message, shown)
 
 
 def test_the_lines_about_your_own_documents_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

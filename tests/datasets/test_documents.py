@@ -152,7 +152,7 @@ def test_a_long_text_is_divided_within_its_length_and_nothing_is_lost():
 def test_near_duplicates_are_reported_once_each():
     text = "The committee meets on the first Monday of every month in the large room on the second floor of the house."
     data = from_texts([text, "Something else entirely is said here, with other words in it.", text + " Always."])
-    assert data.near_duplicates[["passage", "of"]].to_numpy().tolist() == [["2", "0"]]
+    assert data.near_duplicates()[["passage", "of"]].to_numpy().tolist() == [["2", "0"]]
 
 
 def test_a_frame_keeps_its_other_columns():

@@ -10,7 +10,7 @@ TITLES = st.sampled_from(["A", "A##1", "A##1##1", "B", " ", ""])
 @given(st.lists(st.tuples(TITLES, st.sampled_from(["x", "y", "z"]))), st.booleans())
 def test_every_distinct_paragraph_has_an_id_of_its_own(paragraphs, titles_are_documents):
     pool = Pool(titles_are_documents=titles_are_documents)
-    ids = {pair: pool.place(*pair) for pair in paragraphs}
+    ids = {pair: pool.place(*pair).passage.id for pair in paragraphs}
     assert len(set(ids.values())) == len(ids)
     if ids:
         assert pool.corpus().ids == list(ids.values())
@@ -43,5 +43,4 @@ def test_texts_are_left_as_they_are_and_a_closed_pool_takes_no_new_paragraph_and
 @pytest.mark.parametrize(("index", "there"), [(0, True), (1, True), (2, False), (-1, False)])
 def test_a_sentence_index_counts_from_zero(index, there):
     pool = Pool()
-    pool.place("A", "x y", ["x", "y"])
-    assert pool.has_sentence("A", index) is there
+    assert pool.place("A", "x y", ["x", "y"]).has(index) is there

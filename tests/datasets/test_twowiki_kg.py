@@ -60,14 +60,3 @@ def test_an_id_list_that_names_an_unknown_question_is_refused(folder, write):
     write("test_ids.txt", "q2\nq7\n")
     with pytest.raises(ValueError, match=r"test_ids\.txt names 'q7', which questions\.jsonl lacks \(1 such ids\)"):
         load("2wiki-kg", path=folder)
-
-
-def test_a_missing_file_of_the_set_is_named(folder):
-    (folder / "test_ids.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"test_ids\.txt"):
-        load("2wiki-kg", path=folder)
-
-
-def test_an_unknown_split_lists_the_two(folder):
-    with pytest.raises(ValueError, match=r"has no split 'dev'\. It offers: test, all"):
-        load("2wiki-kg", path=folder, split="dev")
