@@ -56,7 +56,9 @@ def shared_terms(corpus: Corpus, wanted: NDArray[np.bool_]) -> Terms:
     for length in range(1, LONGEST + 1):
         if length > 1:  # one more word of the same sentence
             last = np.minimum(at + length - 1, len(code) - 1)
-            going = (at + length <= len(code)) & (rows[last] == rows[at]) & (numbers[last] == numbers[at]) & ~stopped[last]
+            going = (
+                (at + length <= len(code)) & (rows[last] == rows[at]) & (numbers[last] == numbers[at]) & ~stopped[last]
+            )
             at, number = at[going], number[going] * len(strings) + code[last[going]]
         number = np.unique(number, return_inverse=True)[1]
         pairs = np.unique(number * len(corpus) + rows[at])
