@@ -31,10 +31,11 @@ from kg2rag import KnowledgeBase, Query, Ranking, SentenceEncoder
 from kg2rag.compute import processor, threads
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.extraction.dependency import DependencyTriples
+from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.hipporag.retrievers import HippoRAG2
 from kg2rag.retrievers.systems import build
-from kg2rag.types import FloatArray
+from kg2rag.types import FloatArray, IntArray
 
 DEPTHS = (2, 5, 10)
 NO_LIMIT = 10**9  # tokens of hubmesh's context, which would cut its list
@@ -80,14 +81,18 @@ class ByIgraph(HippoRAG2):
     def plain(self) -> igraph.Graph:
         """The same graph."""
         sources, targets, weights = self.graph.edges()
-        found = igraph.Graph(n=self.graph.n_nodes, edges=np.stack([sources, targets], axis=1).tolist(), directed=False)
+        found = igraph.Graph(
+            n=self.graph.walk.n_nodes, edges=np.stack([sources, targets], axis=1).tolist(), directed=False
+        )
         found.es["weight"] = weights.tolist()
         return found
 
-    def pagerank(self, restarts: FloatArray, queries: Sequence[Query]) -> FloatArray:  # noqa: ARG002
+    def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:  # noqa: ARG002
         """As the released code calls it."""
         settings = {"damping": self.damping, "directed": False, "weights": "weight", "implementation": "prpack"}
-        return np.array([self.plain.personalized_pagerank(reset=restart.tolist(), **settings) for restart in restarts])
+        every = np.arange(self.plain.vcount())
+        dense = (restart.at(every).tolist() for restart in restarts)
+        return [np.array(self.plain.personalized_pagerank(reset=reset, **settings)) for reset in dense]
 
 
 def main(
