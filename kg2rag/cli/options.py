@@ -82,7 +82,9 @@ class DrawOptions(DataOptions):
     seed: int = opt(0, "Of the draw, the bootstrap and the randomisation test.")
 
     def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
-        """Name -> the options of this set and of further ones, of which `path` holds a folder by name each."""
+        """Name -> the options of this set and of further ones, of which `path` then holds a folder by name each."""
+        if not further:
+            return {self.file_name: self}
         names = [self.dataset, *further]
         for twice in (name for name in names if names.count(name) > 1):
             raise ValueError(f"The set {twice!r} is named twice.")

@@ -185,8 +185,10 @@ class Registry(Generic[Thing]):
         try:
             return points[0].load()
         except Exception as error:
-            place = f"{points[0].value} of an installed package"
-            raise RuntimeError(f"{self._called(name)}: {place} cannot be imported: {error!r}") from error
+            point = points[0]
+            owner = f"the package {point.dist.name}" if point.dist else "an installed package"
+            message = f"{self._called(name)} of {owner} cannot be imported from {point.value}: {error!r}"
+            raise RuntimeError(message) from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """The parameters that a user may give, and their defaults."""

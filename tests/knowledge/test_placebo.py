@@ -14,7 +14,7 @@ ASKED = [Query(f"q{i}", f"Which bridge did {name} build?") for i, name in enumer
 READ_THE_GRAPH = (
     "confidence_gated",
     "dynamic_hybrid",
-    "expansion_queries",
+    "expansion_queries(hub_share=1)",
     "graph_augmented",
     "hippo1",
     "hippo2",

@@ -17,7 +17,7 @@ from word_embedder import WordEmbedder
 
 import kg2rag
 from kg2rag.compute import Store
-from kg2rag.evaluation import Comparison, storage
+from kg2rag.evaluation import Comparison
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report import Sheet, latex, markdown
@@ -69,7 +69,7 @@ def on_one_line(text: str) -> str:
 def in_scores_csv(text: str, folder: Path) -> None:
     frame = scores(text)
     file = folder / "scores.csv"
-    file.write_bytes(storage._csv(frame, index=False))
+    file.write_bytes(csv_of(frame, index=False).encode())
     first = next(iter(pd.read_csv(file, keep_default_na=False)["system"]))
     assert first[:1] not in tuple("=+-@\t\r")
     back = frame_of_csv(pd.read_csv(file, keep_default_na=False, lineterminator="\n"))

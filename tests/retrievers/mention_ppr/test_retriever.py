@@ -63,14 +63,14 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
 
 def test_dense_hits_share_the_start_by_softmax(kb_of: Build) -> None:
     kb = kb_of(("", "red apple"), ("", "red car"), ("", "blue sky"))
-    system = MentionPPR(kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7)
+    system = MentionPPR(kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7, query_name_weight=0)
     query = Query("q", "red apple")  # cosines 1 and ½
     restart = start_of(system, query)
-    assert restart.tolist() == pytest.approx([0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0])
+    assert restart.tolist() == pytest.approx([0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0, 0])
 
 
 def test_without_any_mention_the_order_is_that_of_dense(kb_of: Build) -> None:
-    kb = kb_of(("", "red apple"), ("", "red car"), ("", "blue red apple sky"), ("", "blue sky"))
+    kb = kb_of(("I", "red apple"), ("II", "red car"), ("III", "blue red apple sky"), ("IV", "blue sky"))
     for text in ("red apple", "blue sky car", ""):
         dense = Dense(kb).retrieve(text, k=4).passage_ids
         assert MentionPPR(kb, dense_seeds=2).retrieve(text, k=4).passage_ids == dense
