@@ -26,7 +26,6 @@ EXCUSED: dict[str, dict[str, str]] = {
     },
     "pattern": {
         "finds something": "looks up names, typos and rare words only; frequent words are left to other systems",
-        "parameter seconds": "bounds the time of regular expressions, and no question of the worlds is one",
     },
 }
 

@@ -1,6 +1,7 @@
 """Peers beside our systems, on the same passages and vectors: recall and milliseconds a query.
 
-    python eval/bench/peers.py musique --path FOLDER --graph 'openie(FILE)' --out eval/results/peers/musique.parquet
+    python eval/bench/peers.py musique --path FOLDER --graph 'openie(FILE)' --out peers/musique-100.parquet
+    python eval/bench/peers.py hotpotqa --path FOLDER --graph 'subkgs(FILE)' --out peers/hotpotqa-300.parquet
 
 `hubmesh` (0.4, its defaults) makes its own graph with spaCy. `hippo2 by igraph` is HippoRAG 2 with PageRank as the
 released code calls it, one query at a time; both it and `hippo2` walk the triples of `--graph`. Every system ranks
