@@ -159,7 +159,7 @@ def report_graph(
     figure: Path | None = opt(None, "Write the figure here: .svg, .png or .pdf."),
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
-    from kg2rag.evaluation.ceilings import graph_report
+    from kg2rag.evaluation.reach import graph_report
     from kg2rag.knowledge import KnowledgeBase
 
     questions = data.load()

@@ -24,6 +24,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure
+from kg2rag.compute.files import write
 from kg2rag.compute.llm import Usage, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise
@@ -98,7 +99,7 @@ class WrittenQuestions:
     def save(self, file: str | Path) -> Path:
         """Write the rows as JSON Lines."""
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
-        Path(file).write_text(text, encoding="utf-8")
+        write(Path(file), text.encode())
         return Path(file)
 
     def label(self) -> Labelling:

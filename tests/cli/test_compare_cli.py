@@ -258,6 +258,9 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     scores = [pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"] for name in parts]
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2
     assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
+    alone = ("--path", str(tmp_path / "bundled-58"), "--systems", "bm25", "--metrics", "recall@5")  # no folder by name
+    run("compare", "bundled", *alone, "--out", str(tmp_path / "one"))
+    assert kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 58
     before = [(out / name / "config.json").read_bytes() for name in parts]
     run("compare", *parts, *arguments, "--out", str(out))
     assert [(out / name / "config.json").read_bytes() for name in parts] == before

@@ -212,12 +212,12 @@ def test_the_recommended_system_needs_one_pass_of_the_model_over_a_new_corpus(
         return passes(self, texts, *rest, **options)
 
     monkeypatch.setattr(SentenceEncoder, "_passes", counted)
-    monkeypatch.setattr(words, "SAMPLE", 5)  # passages whose tokens say what the axes are, encoded once more
+    monkeypatch.setattr(words, "SAMPLE", 5)  # passages whose tokens say what the axes are
     data = load("bundled")
     kb = KnowledgeBase.build(Corpus.from_passages(list(data.corpus)[:40]), store=Store(tmp_path))
     queries = [Query(query.id, query.text) for query in data.queries[:3]]
     system = systems.build("mention_chains", kb)
     system.prepare(queries)
     system.retrieve_batch(queries, 5)
-    assert sorted(asked[text] for text in kb.corpus.contents) == [1] * 35 + [2] * 5
+    assert sorted(asked[text] for text in kb.corpus.contents) == [1] * 40
     assert [asked[query.text] for query in queries] == [1] * 3

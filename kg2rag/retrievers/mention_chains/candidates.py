@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
@@ -114,14 +115,19 @@ class Searches:
     bm25: FloatArray
     phrases: Matrix
 
-    def candidates(self, walk: int, dense: int, bm25: int) -> IntArray:
-        """The first so many rows of each search, ascending, each once; none that walk or BM25 gives 0."""
-        reached = [
+    def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
+        """The first so many rows of each search, ascending, each once; and (m,) which of them the walk alone found.
+
+        None that walk or BM25 gives 0.
+        """
+        walked, worded = (
             rows[scores[rows] > 0]
             for scores, k in ((self.walk, walk), (self.bm25, bm25))
             for rows in [self.first(scores, k)]
-        ]
-        return np.unique(np.concatenate([*reached, self.first(self.cosine, dense)]))
+        )
+        texts = np.concatenate([worded, self.first(self.cosine, dense)])
+        rows = np.unique(np.concatenate([walked, texts]))
+        return rows, ~np.isin(rows, texts)
 
     def first(self, scores: FloatArray, k: int) -> IntArray:
         """The `k` best allowed rows, equal scores by row."""

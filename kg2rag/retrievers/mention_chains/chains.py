@@ -30,7 +30,7 @@ from kg2rag.retrievers.mention_chains.candidates import (
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.types import Corpus, FloatArray, IntArray, Notes, ParameterError, Step, number, step
 
-WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
+WITHOUT_TOKENS = "the embedder gives no token vectors: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
 DEFAULT = "default"
 FORMAT = 3
@@ -265,6 +265,7 @@ class Searched:
     trust : see `Ranker`. order : the sum of which it is a part.
     start : (m,) log-odds that a candidate is needed, by itself.
     chains : None where there are less than `LEAST` candidates.
+    walk_alone : (m,) which candidates neither words nor vectors found.
     """
 
     found: Searches
@@ -274,6 +275,7 @@ class Searched:
     start: FloatArray
     chains: Chains | None
     walked: WalkedPaths
+    walk_alone: NDArray[np.bool_]
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -294,12 +296,6 @@ class Searched:
         rows, source = self.evidence.rows, self.chains.source
         at = np.flatnonzero(source >= 0)
         return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
-
-    def walked_alone(self, dense: int, bm25: int) -> NDArray[np.bool_]:
-        """(m,) which candidates are among the first so many of neither vectors nor words."""
-        found, words = self.found, self.found.first(self.found.bm25, bm25)
-        texts = [found.first(found.cosine, dense), words[found.bm25[words] > 0]]
-        return ~np.isin(self.evidence.rows, np.concatenate(texts))
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
         """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""

@@ -33,7 +33,16 @@ from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts, sub_phrases
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, Searched, chains_of, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import (
+    DEFAULT,
+    LEAST,
+    Beam,
+    Chains,
+    Ranker,
+    Searched,
+    chains_of,
+    read_coefficients,
+)
 from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
@@ -152,6 +161,16 @@ class MentionChains(VectorRetriever):
         super().__post_init__()
         read_coefficients(self.coefficients)
 
+    @property
+    def remark(self) -> str:
+        """Which encoder the coefficients were fitted with, where another one is in use."""
+        fitted = read_coefficients(self.coefficients).fitted.get("encoder")
+        return (
+            ""
+            if getattr(self.kb.embedder, "model", "") == fitted
+            else f"its coefficients were fitted with {fitted}; eval/fit.py fits others."
+        )
+
     def seen(self, queries: Sequence[Query]) -> int:
         """How many of some queries the coefficients were fitted on."""
         known = read_coefficients(self.coefficients).seen
@@ -195,20 +214,20 @@ class MentionChains(VectorRetriever):
                 continue
             scores = lexical.scores(query.text)
             found = Searches(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
-            rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
+            rows, walk_alone = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
             paths = walker.paths(rows, walked[i], restarts[i])
             ranker = coefficients.ranker(tokens=known.max_sim is not None)
-            yield self._searched(found, known, paths, ranker)
+            start, trust, chains = self._chains(known, ranker)
+            yield Searched(found, known, trust, ranker.order(trust), start, chains, paths, walk_alone)
 
-    def _searched(self, found: Searches, known: Evidence, walked: WalkedPaths, ranker: Ranker) -> Searched:
-        """The chains among the candidates, and how far they are trusted."""
+    def _chains(self, known: Evidence, ranker: Ranker) -> tuple[FloatArray, float, Chains | None]:
+        """The log-odds of the candidates alone, how far chains are trusted, and the chains."""
         start = ranker.start(known.alone)
         if len(known.rows) < LEAST:
-            return Searched(found, known, 0.0, ranker.order(0.0), start, None, walked)
+            return start, 0.0, None
         beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
-        trust = ranker.trust(known.gate(start))
-        return Searched(found, known, trust, ranker.order(trust), start, chains_of(known, start, ranker, beam), walked)
+        return start, ranker.trust(known.gate(start)), chains_of(known, start, ranker, beam)
 
     def _restarts(
         self,
@@ -258,7 +277,7 @@ class MentionChains(VectorRetriever):
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
         parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
-        alone = searched.walked_alone(self.dense_depth, self.bm25_depth)
+        alone = searched.walk_alone
         groups = {
             name: (rows[at], scores[at], {part: one[at] for part, one in parts.items()})
             for name, at in (("chains", ~alone), ("walk", alone))

@@ -27,7 +27,7 @@ from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
-VERSION = 2  # of what the store holds
+VERSION = 3  # of what the store holds
 AXES = 64
 SAMPLE = 256  # passages whose token vectors say what the axes are
 SCALE = 127
@@ -114,22 +114,30 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
-    """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is."""
+    """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is.
+
+    The axes are those of a sample, whose vectors are kept until then: every passage is encoded once.
+    """
     frequency, lengths = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0]
-    contents = kb.corpus.streamed_contents
-    axes = _axes(contents[:: -(-len(contents) // SAMPLE)], encoder, kb)
+    contents, n = kb.corpus.streamed_contents, len(kb.corpus)
+    sample = range(0, n, -(-n // SAMPLE))
+    known = dict(zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True))
+    axes = principal_axes([vectors for _, vectors in known.values()])
 
     def as_bytes(vectors: Matrix) -> Bytes:
         rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
         return rounded
 
     def blocks() -> Iterator[Bytes]:
-        for start in range(0, len(contents), BLOCK):
-            found = encoder.encode_tokens(contents[start : start + BLOCK], kb.store, reduce=as_bytes)
-            for pieces, _ in found:
-                frequency[np.unique(pieces)] += 1
-                lengths.append(len(pieces))
-            yield np.concatenate([vectors for _, vectors in found])
+        for start in range(0, n, BLOCK):
+            block = dict(enumerate(contents[start : start + BLOCK], start))
+            found = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in known.items() if row in block}
+            rest = {row: text for row, text in block.items() if row not in found}
+            found |= zip(rest, encoder.encode_tokens(list(rest.values()), kb.store, reduce=as_bytes), strict=True)
+            for row in block:
+                frequency[np.unique(found[row][0])] += 1
+                lengths.append(len(found[row][0]))
+            yield np.concatenate([found[row][1] for row in block])
 
     save_rows(folder / "vectors.npy", blocks())
     np.save(folder / "axes.npy", axes)
@@ -137,10 +145,9 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     np.save(folder / "frequency.npy", frequency)
 
 
-def _axes(contents: Sequence[str], encoder: SentenceEncoder, kb: KnowledgeBase) -> Matrix:
-    """The principal axes, uncentred, of the token vectors of some passages: (dim, `AXES`)."""
-    found = encoder.encode_tokens(contents, kb.store, reduce=lambda vectors: vectors.T @ vectors)
-    moment = np.sum([one for _, one in found], axis=0, dtype=np.float64)
+def principal_axes(passages: Sequence[Matrix]) -> Matrix:
+    """The axes, uncentred, on which the token vectors of some passages, (n, dim) each, vary most: (dim, `AXES`)."""
+    moment = np.sum([vectors.T @ vectors for vectors in passages], axis=0, dtype=np.float64)
     return np.ascontiguousarray(np.linalg.eigh(moment)[1][:, ::-1][:, :AXES], dtype=np.float32)
 
 

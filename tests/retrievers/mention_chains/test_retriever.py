@@ -108,6 +108,6 @@ def test_phrases_lead_the_walk(kb_of: Build) -> None:
 
 def test_the_token_vectors_are_opened_from_the_store(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     MentionChains(kb).retrieve("Who built the bridge?", 5)
-    again = KnowledgeBase.build(kb.corpus, kb.graph, store=kb.store)
+    again = KnowledgeBase.build(kb.corpus, kb.graph, embedder=kb.embedder, store=kb.store)
     monkeypatch.setattr("kg2rag.retrievers.mention_chains.words._write", None)
     assert MentionChains(again).retrieve("Who built the bridge?", 5).passage_ids
