@@ -255,7 +255,7 @@ OTHERS = {
 }
 PEERS = (
     "`hubmesh` 0.4.2, with its defaults and spaCy's small English model, and HippoRAG 2 with igraph's PageRank as its "
-    "released code calls it, one question after another on one thread; every system ranks by the same vectors, and "
+    "released code calls it, one question after another; every system ranks by the same vectors, and "
     "`hippo2` has the same triples in both rows. Milliseconds are the median, without the question's own encoding.\n\n"
     "```sh\npython eval/bench/peers.py DATASET --path FOLDER --graph GRAPH --out eval/results/peers/NAME.parquet\n```"
 )
@@ -401,7 +401,8 @@ def peers() -> str:
         shown = frame[head]
         rows = [[f"`{name}`", *(f"{value:.1f}" for value in row)] for name, *row in shown.itertuples(index=False)]
         size = f"{frame['questions'][0]:,} questions over {frame['passages'][0]:,} passages"
-        text += ["", f"## {file.stem}: {size}", "", *pipe_table(head, rows, head[1:])]
+        spent = f"Threads: {frame['threads'][0]}; load of the machine at the end: {frame['load'][0]}.\n"
+        text += ["", f"## {file.stem}: {size}", "", spent, *pipe_table(head, rows, head[1:])]
     return "\n".join(text)
 
 

@@ -10,6 +10,7 @@ with the vectors of one knowledge base, queries are encoded before; the others a
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Hashable, Sequence
@@ -116,7 +117,8 @@ def main(
     asked = data.sample(limit)
     table = pd.DataFrame([measured(name, system, asked) for name, system in systems.items()])
     table = table.assign(set=data.name, passages=len(data.corpus), questions=len(asked.questions))
-    typer.echo(f"{processor()}, {threads()} threads\n{table.to_string(index=False, float_format='%.1f')}")
+    table = table.assign(threads=threads(), load=round(os.getloadavg()[0], 1), processor=processor())
+    typer.echo(f"{table.to_string(index=False, float_format='%.1f')}")
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         table.to_parquet(out, index=False)
