@@ -170,17 +170,18 @@ class KnowledgeBase:
 
         From the corpus alone, whatever the graph.
         """
-        untitled = np.array([not title for title in self.corpus.titles])
-
-        def find(folder: Path) -> None:
-            # Compiled, and not needed where the table is in the store.
-            from kg2rag.extraction.mentions.finding import find_mentions
-            from kg2rag.extraction.mentions.terms import with_terms
-
-            table = find_mentions(self.corpus, self.store)
-            (with_terms(table, self.corpus, untitled) if untitled.any() else table).save(folder)
 
         def read() -> MentionTable:
+            untitled = np.array([not title for title in self.corpus.titles])
+
+            def find(folder: Path) -> None:
+                # Compiled, and not needed where the table is in the store.
+                from kg2rag.extraction.mentions.finding import find_mentions
+                from kg2rag.extraction.mentions.terms import with_terms
+
+                table = find_mentions(self.corpus, self.store)
+                (with_terms(table, self.corpus, untitled) if untitled.any() else table).save(folder)
+
             key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
             terms = {"terms": TERMS} if untitled.any() else {}
             return MentionTable.load(self.store.entry("mentions", key | terms, find))

@@ -77,6 +77,15 @@ def test_building_computes_nothing(little: KnowledgeBase) -> None:
     assert (asked(little), little.source.asked, list(little.store.entries())) == ([], [], [])
 
 
+def test_the_mention_table_is_not_read_off_the_passages_again(
+    little: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, read = little.mentions, list[object]()
+    monkeypatch.setattr(Corpus, "titles", property(read.append))
+    assert little.mentions is table
+    assert not read  # a query asks for the table, and titles are as many as passages
+
+
 def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: KnowledgeBase, corpus: Corpus) -> None:
     assert little.graph.names == ("Ed Wood", "Tim Burton", "Burbank")
     again = KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=little.store)
