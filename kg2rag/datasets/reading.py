@@ -114,7 +114,7 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
         try:
             record = model.model_validate(row)
         except ValidationError as error:
-            raise DataError(f"{called}: {_fault(error)}") from None
+            raise DataError(f"{called}: {fault(error)}") from None
         key = len(made) if record.key is None else (record.key,)
         if made.setdefault(key, record) is not record:
             raise DataError(f"{called}: an earlier record has this id. Ids must be unique.")
@@ -166,7 +166,7 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _fault(error: ValidationError) -> str:
+def fault(error: ValidationError) -> str:
     """The first thing wrong, by its field and value."""
     first = error.errors(include_url=False)[0]
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
@@ -175,5 +175,5 @@ def _fault(error: ValidationError) -> str:
         return f"{subject} is missing."
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
-    said = f"{subject}: {first['msg']}".replace(": Input should be", " must be")
-    return f"{said}, not {quote(first['input'])}."
+    said = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace("Value error, ", "")
+    return f"{said}." if first["type"] == "value_error" else f"{said}, not {quote(first['input'])}."

@@ -45,6 +45,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from kg2rag.datasets.reading import fault
 from kg2rag.text.records import DataError, read_toml
 
 Sample = Literal["subset", "other"]
@@ -111,7 +112,7 @@ class Ours(_Strict):
             raise ValueError("comparable is false, so note must say what forbids a verdict")
         if self.primary and (self.parameters or not self.titles) and not self.as_published:
             raise ValueError(
-                "a primary run has the catalogue's defaults; where the paper sets others, as_published says where"
+                "a primary run has the catalogue's defaults; as_published says where the paper sets others"
             )
         return self
 
@@ -173,8 +174,7 @@ class Ledger(_Strict):
     @model_validator(mode="after")
     def _names_are_known(self) -> Ledger:
         systems = Counter(row.system for row in self.published)
-        twice = [name for name, count in systems.items() if count > 1]
-        if twice:
+        if twice := [name for name, count in systems.items() if count > 1]:
             raise ValueError(f"{twice[0]!r} is published twice; one row holds all the numbers of a system")
         if self.baseline and self.baseline not in systems:
             raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
@@ -182,21 +182,16 @@ class Ledger(_Strict):
             if strangers := [name for name in [*row.values, *(ours.set for ours in row.ours)] if name not in self.sets]:
                 raise ValueError(f"{row.system!r} names the set {strangers[0]!r}; known: {', '.join(self.sets)}")
             for ours in row.ours:
-                self._check_run(row, ours)
+                values = row.values.get(ours.set)
+                if strangers := ["value"] if values is None else [one for one in ours.metrics if one not in values]:
+                    raise ValueError(f"{row.system!r} prints no {strangers[0]!r} on {ours.set!r}")
+                judged = ours.primary and ours.comparable and self.against == "published"
+                if judged and (ours.sample is None or self.sets[ours.set].questions is None):
+                    raise ValueError(
+                        f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the "
+                        f"number of questions of the set {ours.set!r} must be given"
+                    )
         return self
-
-    def _check_run(self, row: Published, ours: Ours) -> None:
-        if ours.set not in row.values:
-            raise ValueError(f"{row.system!r} has no value on {ours.set!r} to compare {ours.system!r} with")
-        strangers = [metric for metric in ours.metrics if metric not in row.values[ours.set]]
-        if strangers:
-            raise ValueError(f"{row.system!r} prints no {strangers[0]!r} on {ours.set!r}")
-        judged = ours.primary and ours.comparable and self.against == "published"
-        if judged and (ours.sample is None or self.sets[ours.set].questions is None):
-            raise ValueError(
-                f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the number of "
-                f"questions of the set {ours.set!r} must be given"
-            )
 
     @classmethod
     def read(cls, path: Path | str) -> Ledger:
@@ -206,6 +201,4 @@ class Ledger(_Strict):
         try:
             return cls.model_validate({"name": path.stem, **content})
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise DataError(f"{path.name}, {where}: {first['msg'].removeprefix('Value error, ')}.") from None
+            raise DataError(f"{path.name}: {fault(error)}") from None

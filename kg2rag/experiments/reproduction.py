@@ -51,15 +51,6 @@ NOTE = (
 )
 
 
-def standard_error(sd: float, ours: int, theirs: int, sample: Sample) -> float:
-    """Of the difference of two means, in the unit of `sd`. ValueError: a subset of more questions than there are."""
-    if sample == "other":
-        return sd * math.sqrt(1 / ours + 1 / theirs)
-    if ours > theirs:
-        raise ValueError(f"{ours} questions cannot be a subset of the {theirs} that were published.")
-    return sd * math.sqrt((theirs - ours) / (theirs * ours))
-
-
 def half_unit(value: float, decimals: int) -> float:
     """Half a unit of the last digit printed: a file says 53.2 where 53.20 was printed, so `decimals` is the least."""
     exponent = Decimal(repr(value)).normalize().as_tuple().exponent
@@ -67,28 +58,25 @@ def half_unit(value: float, decimals: int) -> float:
 
 
 def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
-    """By how much chance and rounding move the means apart; `rounding` is half a unit of the last digit.
+    """By how much chance and rounding move the means apart, see `NOTE`; `rounding` is half a unit of the last digit.
 
-    ValueError : one question alone, which has no standard deviation.
+    ValueError : one question alone, which has no standard deviation; a subset of more questions than there are.
     """
     if ours < 2:
         raise ValueError(f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed.")
-    return 1.96 * standard_error(sd, ours, theirs, sample) + rounding
+    if sample == "subset" and ours > theirs:
+        raise ValueError(f"{ours} questions cannot be a subset of the {theirs} that were published.")
+    return 1.96 * sd * math.sqrt(1 / ours + (1 if sample == "other" else -1) / theirs) + rounding
 
 
-def verdict(difference: float, allowed: float) -> str:
-    """Return "ok", "close" or "off"."""
+def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
+    """The first word for a difference that is allowed, the second within twice as much (where there is a third)."""
     # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of them.
-    excess = round(abs(difference) / allowed, 9)
-    return "ok" if excess <= 1 else "close" if excess <= 2 else "off"
+    excess = math.ceil(round(abs(difference) / allowed, 9))
+    return words[min(max(excess, 1), len(words)) - 1]
 
 
-def sameness(difference: float, rounding: float) -> str:
-    """Return "same" or "differs"."""
-    return "same" if round(abs(difference) / rounding, 9) <= 1 else "differs"
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
     """One row a published number and run of ours, columns `COLUMNS`.
 
@@ -168,9 +156,6 @@ class Reproduction:
         tables = (text_table(title, part.columns, part.to_numpy().tolist(), left) for title, part in self.sections())
         return Group(*tables, NOTE)
 
-    def __repr__(self) -> str:
-        return f"Reproduction of {len(self.frame)} numbers: {self.summary()}"
-
     def _repr_html_(self) -> str:
         parts = (f"<h4>{title}</h4>{table.to_html(index=False, escape=True)}" for title, table in self.sections())
         return "\n".join([*parts, f"<p>{NOTE}</p>"])
@@ -209,10 +194,8 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
     scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    filled = frame[list(TEXTS)].fillna("")
-    questions = frame["questions"].astype("Int64")
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), questions=questions, **filled))
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].fillna("")))
 
 
 def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
@@ -249,7 +232,7 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd
     if ledger.against == "released":
         if published not in (None, n):
             raise ValueError(f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}.")
-        return {**line, "tolerance": allowed, "verdict": sameness(value - theirs, allowed)}
+        return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed, RELEASED)}
     assert published is not None  # the ledger has checked both
     assert ours.sample is not None
     allowed = tolerance(sd, n, published, ours.sample, allowed)

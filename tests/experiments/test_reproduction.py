@@ -15,11 +15,10 @@ from kg2rag.cli import app
 from kg2rag.datasets.bundled import folder as bundled_folder
 from kg2rag.experiments.ledger import Ledger, Sample
 from kg2rag.experiments.reproduction import (
+    RELEASED,
     Reproduction,
     half_unit,
     reproduce,
-    sameness,
-    standard_error,
     tolerance,
     verdict,
 )
@@ -196,12 +195,11 @@ def test_bm25_on_2wiki_is_within_the_tolerance_of_no_other_system(shared_data: P
 
 def test_standard_errors_and_tolerances_by_hand() -> None:
     # n = 75 of N = 100: s * sqrt(25 / 7500) = s / sqrt(300); of two samples 1 / 100 + 1 / 300 = 4 / 300.
-    assert standard_error(30.0, 75, 100, "subset") == pytest.approx(3**0.5)
-    assert standard_error(30.0, 100, 100, "subset") == 0
-    assert standard_error(30.0, 100, 300, "other") == pytest.approx(6 / 3**0.5)
+    assert tolerance(30.0, 100, 100, "subset", 0) == 0
+    assert tolerance(30.0, 100, 300, "other", 0) == pytest.approx(1.96 * 6 / 3**0.5)
     assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(1.96 * 3**0.5 + 0.05)
     with pytest.raises(ValueError, match=r"101 .* 100"):
-        standard_error(1.0, 101, 100, "subset")
+        tolerance(1.0, 101, 100, "subset", 0)
     with pytest.raises(ValueError, match="no standard deviation"):
         tolerance(float("nan"), 1, 100, "subset", 0.05)
 
@@ -230,4 +228,4 @@ def test_verdicts_by_hand() -> None:
     assert {difference: verdict(difference, 0.4) for difference in differences} == differences
     assert verdict(65.3 - 61.9, 3.4) == "ok"  # whatever binary fractions make of it
     digits = {47.1666: "same", 47.175: "same", 47.18: "differs", 47.16: "differs"}
-    assert {ours: sameness(ours - 47.17, half_unit(47.17, 2)) for ours in digits} == digits
+    assert {ours: verdict(ours - 47.17, half_unit(47.17, 2), RELEASED) for ours in digits} == digits

@@ -89,7 +89,7 @@ def _parquet_graph(folder: Path) -> object:
 
 def _sweep(folder: Path) -> object:
     sweep = read_sweep(folder / "sweep.toml")
-    return sweep.spaces, sweep.split, [metric.name for metric in sweep.scored]
+    return list(sweep.points), sweep.split, [metric.name for metric in sweep.scored]
 
 
 def _comparison(folder: Path) -> object:
@@ -170,7 +170,6 @@ FORMATS: Mapping[str, Format] = {
     ),
     "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
     "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
-    "sweep, grid": Format(lambda: {"sweep.toml": seeds.GRID}, _sweep),
     "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, _from("paper.toml", Ledger.read)),
     "comparison": Format(seeds.comparison, _comparison, exact=True),
     "comparison, signed": Format(

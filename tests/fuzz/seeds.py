@@ -297,39 +297,23 @@ SWEEP = b"""name = "tiny"
 metrics = ["recall@5", "mrr@10"]
 objective = "recall@5"
 k = 20
-search = "random"
-samples = 6
-seed = 0
-graphs = "mentions"
+graphs = ["mentions"]
+encoders = { static = "static:minilm" }
 
 [data]
 name = "bundled"
 limit = 5
 
 [split]
-dev = 0.5
-seed = 0
+dev = 0.25
+seed = 1
 
 [[systems.dense]]
 
 [[systems.mention_ppr]]
-damping = { low = 0.2, high = 0.8 }
-max_mentions = [10, 20, 50]
-dense_seeds = 5
-"""
-GRID = b"""data = "bundled"
-metrics = ["recall@5"]
-search = "grid"
-graphs = ["mentions"]
-encoders = { static = "static:minilm" }
-split = { dev = 0.25, seed = 1 }
-
-[systems.dense]
-
-[systems.mention_ppr]
 damping = [0.2, 0.4, 0.6, 0.8]
-max_mentions = [10, 15, 20]
-title_weight = [0.0, 1.0]
+max_mentions = [10, 20]
+dense_seeds = 5
 """
 LEDGER = b"""cite = "Somebody, Table 2"
 metric = "recall, per cent"

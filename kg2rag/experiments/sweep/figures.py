@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,16 +38,16 @@ def effects(result: SweepResult, system: str) -> pd.DataFrame:
     """
     frame, dev, own = _of(result, system), result.questions["dev"], bounds(result.objective)
     groups: dict[str, tuple[list[str], list[int], FloatArray]] = {}
-    for parameter in [*result.parameters.columns, "setting", "graph", "encoder"]:
-        values = frame[parameter].map(_text)
-        order = sorted(values.unique(), key=partial(_key, frame, parameter))
+    for parameter in [*_given(result), "setting", "graph", "encoder"]:
+        values, order = frame[parameter].map(_text), _ordered(frame[parameter])
         if len(order) > 1:
             places = [[result.numbers.index(one) for one in values.index[values == value]] for value in order]
             groups[parameter] = order, list(map(len, places)), np.array([dev[rows].mean(axis=0) for rows in places])
     means = {name: scores.mean(axis=1) for name, (_, _, scores) in groups.items()}
     ends = [(scores[means[name].argmax()], scores[means[name].argmin()]) for name, (_, _, scores) in groups.items()]
-    tested: Sequence[float] | FloatArray = holm([float(p_values(best - worst)) for best, worst in ends]) if ends else []
-    p_holm = dict(zip(groups, tested, strict=True))
+    p_holm = dict(
+        zip(groups, holm([float(p_values(best - worst)) for best, worst in ends]) if ends else (), strict=True)
+    )
     rows = []
     for name in sorted(groups, key=lambda name: means[name].min() - means[name].max()):
         order, counts, scores = groups[name]
@@ -99,10 +98,9 @@ def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = No
         return None
     down, across = pair or (ranked[0], ranked[1])
     frame = _of(result, system)
-    texts = [frame[name].map(_text) for name in (down, across)]
-    order = [sorted(own.unique(), key=partial(_key, frame, str(own.name))) for own in texts]
-    means = frame.pivot_table(index=texts[0], columns=texts[1], values=f"dev {result.objective}", aggfunc="mean")
-    means = 100 * means.reindex(index=order[0], columns=order[1])
+    rows, columns = (frame[name].map(_text) for name in (down, across))
+    means = frame.pivot_table(index=rows, columns=columns, values=f"dev {result.objective}", aggfunc="mean")
+    means = 100 * means.reindex(index=_ordered(frame[down]), columns=_ordered(frame[across]))
     values = means.to_numpy(dtype=float)
     size = (min(WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0])
     figure = Figure(figsize=size, layout="constrained")
@@ -126,17 +124,15 @@ def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = No
     return figure
 
 
-def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
-    """The places of the points that no other point beats: none has both as low a cost and as high a gain, one better.
+def front(costs: FloatArray, gains: FloatArray) -> list[int]:
+    """The places of the points that no other beats, having a cost as low and a gain as high, one of them better.
 
-    By rising cost. Equal points are all on the front.
+    By rising cost; equal points are all on the front.
     """
-    places: list[int] = []
-    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -gains[i], i)):
-        last = places[-1] if places else i
-        if not places or gains[i] > gains[last] or (costs[last], gains[last]) == (costs[i], gains[i]):
-            places.append(i)
-    return places
+    as_good = (costs <= costs[:, None]) & (gains >= gains[:, None])
+    better = (costs < costs[:, None]) | (gains > gains[:, None])
+    on = np.flatnonzero(~(as_good & better).any(axis=1))
+    return [int(at) for at in on[np.argsort(costs[on], kind="stable")]]
 
 
 def pareto(result: SweepResult) -> Figure:
@@ -151,7 +147,7 @@ def pareto(result: SweepResult) -> Figure:
         at = known[(frame["system"] == system).to_numpy()[known]]
         shape: Any = {"marker": mark.point, "color": mark.colour, "label": system}
         axis.scatter(costs[at], gains[at], s=24, alpha=0.65, linewidth=0, **shape)
-    on = known[front(costs[known].tolist(), gains[known].tolist())]
+    on = known[front(costs[known], gains[known])]
     axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
     axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
     axis.set_xlabel("milliseconds per query", fontsize=9.5, color=INK)
@@ -162,23 +158,19 @@ def pareto(result: SweepResult) -> Figure:
 
 
 def _of(result: SweepResult, system: str) -> pd.DataFrame:
+    """The system's configurations; parameters that one leaves out have the system's defaults."""
     frame = result.to_frame()
     part = frame[frame["system"] == system]
     if not len(part):
         known = ", ".join(dict.fromkeys(frame["system"]))
         raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
-    return part.assign(**_in_full(result.parameters.loc[part.index], system))
+    rows = [{**parameters(system), **result.given[int(str(number))]} for number in part.index]
+    full = pd.DataFrame(rows, index=part.index, dtype=object)
+    return part.assign(**{name: full[name] for name in _given(result) if name in full})
 
 
-def _in_full(given: pd.DataFrame, system: str) -> dict[str, pd.Series]:
-    """The parameters of a system's configurations, those that one leaves out at the system's defaults.
-
-    A configuration without any parameters stands for the one of a grid that names all defaults.
-    """
-    defaults = parameters(system)
-    blank = given.isna() & given.map(lambda value: value is not None)
-    known = [name for name in given.columns if name in defaults]
-    return {name: given[name].mask(blank[name], defaults[name]) for name in known}
+def _given(result: SweepResult) -> list[str]:
+    return list(dict.fromkeys(name for given in result.given.values() for name in given))
 
 
 def _text(value: Any) -> str:
@@ -186,10 +178,11 @@ def _text(value: Any) -> str:
     return "default" if missing else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _key(frame: pd.DataFrame, name: str, text: str) -> tuple[int, float, str]:
-    """Numbers by size, other values by spelling."""
-    value = next(one for one in frame[name] if _text(one) == text)
-    return (0, float(value), "") if _is_number(text) and not isinstance(value, bool) else (1, 0.0, text)
+def _ordered(values: pd.Series) -> list[str]:
+    """The texts of the distinct values: numbers by size, others by spelling."""
+    of = {_text(value): value for value in values}
+    numbers = {text: float(value) for text, value in of.items() if _is_number(text) and not isinstance(value, bool)}
+    return [*sorted(numbers, key=lambda text: numbers[text]), *sorted(of.keys() - numbers.keys())]
 
 
 def _is_number(text: str) -> bool:
@@ -210,32 +203,26 @@ def _plain(axis: Axes, title: str) -> None:
 
 def to_html(result: SweepResult) -> str:
     """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
-    best = result.top() if result.numbers else None
+    shown: dict[str, Any] = {key: {} for key in ("chosen", "note", "figures", "columns", "best")}
+    if result.numbers:
+        best = result.top()
+        drawn: dict[str, dict[str, str]] = {"": {"pareto": plots.to_svg(pareto(result), "pareto")}}
+        for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
+            heat, drawn[system] = heat_map(result, system), {}
+            if len(effects(result, system)):
+                drawn[system]["effects"] = plots.to_svg(main_effects(result, system), f"effects{number}")
+            if heat is not None:
+                drawn[system]["heat"] = plots.to_svg(heat, f"heat{number}")
+        shown = {"chosen": result.chosen(), "note": result.note(), "figures": drawn}
+        shown |= {"columns": list(best.columns), "best": best.astype(str).to_numpy().tolist()}
     body = render(
         "sweep.html.j2",
         name=result.name,
         headline=result.headline,
         header=HEADER,
-        chosen=result.chosen() if result.numbers else [],
-        note=result.note() if result.numbers else "",
-        figures=_drawn(result) if result.numbers else {},
         objective=result.objective,
         failed=result.failed.to_dict("records"),
-        columns=[] if best is None else list(best.columns),
-        best=[] if best is None else best.astype(str).to_numpy().tolist(),
         config=json.dumps(result.config, indent=1, ensure_ascii=False, default=str),
+        **shown,
     )
     return document(result.name, body)
-
-
-def _drawn(result: SweepResult) -> Mapping[str, Mapping[str, str]]:
-    """System -> kind -> figure; the one of all systems under an empty name."""
-    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(pareto(result), "pareto")}}
-    for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
-        own = {}
-        if len(effects(result, system)):
-            own["effects"] = plots.to_svg(main_effects(result, system), f"effects{number}")
-        if (heat := heat_map(result, system)) is not None:
-            own["heat"] = plots.to_svg(heat, f"heat{number}")
-        drawn[system] = own
-    return drawn

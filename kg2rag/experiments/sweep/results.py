@@ -27,10 +27,11 @@ from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 
 RESULTS, ABOUT, CHECKSUM = "results.parquet", "sweep.json", "results_sha256"
-KEY = ("number", "system", "setting", "graph", "encoder", "parameters")
+WHAT = ("system", "setting", "graph", "encoder")
+KEY = ("number", *WHAT, "parameters")
 COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
 """The columns before the metrics."""
-PARTS = ("dev", "test")
+PARTS, ENDS = ("dev", "test"), ("", "_low", "_high")
 HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters")
 LISTED = 20  # configurations that a report lists
 
@@ -110,21 +111,21 @@ class SweepResult:
         return [int(number) for number in self.scored["number"].unique()]
 
     @cached_property
-    def parameters(self) -> pd.DataFrame:
-        """By number of configuration, the parameters that the sweep sets; blank where a system lacks one."""
-        first = self.scored.drop_duplicates("number").set_index("number")
-        return pd.DataFrame([json.loads(text) for text in first["parameters"]], index=first.index, dtype=object)
+    def given(self) -> dict[int, dict[str, Any]]:
+        """By number of configuration, the parameters that the sweep sets."""
+        first = self.scored.drop_duplicates("number")
+        return {number: json.loads(text) for number, text in zip(self.numbers, first["parameters"], strict=True)}
 
     def to_frame(self) -> pd.DataFrame:
         """One row a configuration: what it is, its parameters, mean scores on dev and on test, milliseconds a query.
 
-        Index `number`, in the order of the sweep.
+        Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
         """
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
         scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
-        named = about[["system", "setting", "graph", "encoder"]]
-        return pd.concat([named, self.parameters, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
+        named, given = about[list(WHAT)], pd.DataFrame(self.given.values(), index=about.index, dtype=object)
+        return pd.concat([named, given, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
@@ -149,29 +150,27 @@ class SweepResult:
         for group, part in self.to_frame().groupby(list(by), sort=False):
             number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
             row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
-            rows.append(row | {"parameters": self.written(number)} | self._judged(number, part))
+            at, default = self.numbers.index(number), self.default(part)
+            scores = {split: self.questions[split][at] for split in PARTS}
+            low, high = np.array([interval_of_mean(own, bounds=bounds(self.objective)) for own in scores.values()]).T
+            means = np.array([own.mean() for own in scores.values()])
+            gap = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
+            named = zip(
+                (*PARTS, "gap"), (*zip(means, low, high, strict=True), (means[0] - means[1], *gap)), strict=True
+            )
+            row |= {"parameters": self.written(number)}
+            row |= {f"{name}{end}": float(one) for name, own in named for end, one in zip(ENDS, own, strict=True)}
+            row |= {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
+            if default is not None:
+                own = {split: self.questions[split][self.numbers.index(default)] for split in PARTS}
+                row |= {f"default_{split}": own[split].mean() for split in PARTS}
+                row["p"] = float(p_values(scores["test"] - own["test"]))
+            rows.append(row)
         table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
         tested = table["p"].notna()
         table["p_holm"] = np.nan
         table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
         return table
-
-    def _judged(self, number: int, group: pd.DataFrame) -> dict[str, float]:
-        at = self.numbers.index(number)
-        found: dict[str, float] = {}
-        for split in PARTS:
-            scores = self.questions[split][at]
-            low, high = interval_of_mean(scores, bounds=bounds(self.objective))
-            found |= {split: scores.mean(), f"{split}_low": float(low), f"{split}_high": float(high)}
-        means, low, high = (np.array([found[f"{split}{end}"] for split in PARTS]) for end in ("", "_low", "_high"))
-        gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
-        found |= {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
-        default = self.default(group)
-        if default is None:
-            return found | {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
-        dev, test = (self.questions[split][self.numbers.index(default)] for split in PARTS)
-        p = float(p_values(self.questions["test"][at] - test))
-        return found | {"default_dev": dev.mean(), "default_test": test.mean(), "p": p}
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
         """Every configuration against the one of that number, on all questions: what each change is worth.
@@ -188,7 +187,11 @@ class SweepResult:
             raise ValueError(unknown("metric", metric, self.metrics))
         if number not in self.numbers:
             raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
-        itself, scores = self.numbers.index(number), self._wide(self.scored, metric)
+        itself, other, changed = self.numbers.index(number), self.given[number], []
+        for mine in self.given.values():  # "default" where a configuration does not set a parameter
+            names = [name for name in dict.fromkeys([*mine, *other]) if mine.get(name) != other.get(name)]
+            changed.append(", ".join(f"{name}={mine.get(name, 'default')}" for name in names))
+        scores = self._wide(self.scored, metric)
         differences = scores - scores[itself]
         low, high = interval_of_mean(differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0))
         low[itself] = high[itself] = 0.0
@@ -198,7 +201,7 @@ class SweepResult:
             {
                 "number": self.numbers,
                 "system": self.scored.drop_duplicates("number")["system"].to_numpy(),
-                "changed": [self._changed(one, number) for one in self.numbers],
+                "changed": changed,
                 "mean": scores.mean(axis=1),
                 "difference": differences.mean(axis=1),
                 "low": low,
@@ -207,25 +210,15 @@ class SweepResult:
             }
         )
 
-    def _given(self, number: int) -> dict[str, Any]:
-        row = self.parameters.loc[number]
-        return {str(name): value for name, value in row.items() if not blank(value)}
-
-    def _changed(self, number: int, reference: int) -> str:
-        """The parameters in which a configuration differs from another; "default" where it does not set one."""
-        mine, other = self._given(number), self._given(reference)
-        names = [name for name in dict.fromkeys([*mine, *other]) if mine.get(name) != other.get(name)]
-        return ", ".join(f"{name}={mine.get(name, 'default')}" for name in names)
-
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
-        return ", ".join(f"{name}={value}" for name, value in self._given(number).items()) or "defaults"
+        return ", ".join(f"{name}={value}" for name, value in self.given[number].items()) or "defaults"
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
         for number, system in group["system"].items():
             defaults, row = parameters(str(system)), int(str(number))
-            if all(defaults.get(name) == value for name, value in self._given(row).items()):
+            if all(defaults.get(name) == value for name, value in self.given[row].items()):
                 return row
         return None
 
@@ -233,7 +226,7 @@ class SweepResult:
         """The table of chosen configurations as texts, in the order of `HEADER`."""
         rows: list[tuple[str, ...]] = []
         for row in self.best().to_dict("records"):
-            ends = [[100 * row[f"{name}{end}"] for end in ("", "_low", "_high")] for name in ("dev", "test", "gap")]
+            ends = [[100 * row[f"{name}{end}"] for end in ENDS] for name in (*PARTS, "gap")]
             means = ["{:.1f} ({:.1f} to {:.1f})".format(*one) for one in ends]
             defaults, p = "", ""
             if row["p"] == row["p"]:
@@ -257,9 +250,12 @@ class SweepResult:
         """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
         frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
         dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
-        named = frame[["system", "setting", "graph", "encoder"]]
         given = [self.written(int(str(number))) for number in frame.index]
-        return named.assign(parameters=given, **dev, ms=frame["ms_per_query"].map("{:.1f}".format)).reset_index()
+        return (
+            frame[list(WHAT)]
+            .assign(parameters=given, **dev, ms=frame["ms_per_query"].map("{:.1f}".format))
+            .reset_index()
+        )
 
     @property
     def headline(self) -> str:
@@ -295,8 +291,3 @@ class SweepResult:
     def _repr_html_(self) -> str:
         html: str = self.best().round(4).to_html(index=False, na_rep="")
         return f"<p>{self!r}, chosen on dev by {self.objective}</p>{html}"
-
-
-def blank(value: object) -> bool:
-    """Whether a parameter is not given."""
-    return isinstance(value, float) and np.isnan(value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
 
 from kg2rag.compute import Store
 from kg2rag.evaluation import evaluate
@@ -19,8 +22,35 @@ from kg2rag.types import QADataset
 if TYPE_CHECKING:
     from kg2rag.experiments.sweep.sweep import Sweep
 
-Bench = Sequence[tuple[QADataset, KnowledgeBase, Sequence[str]]]
-"""What a configuration runs on: a data set, or a dev and a test set, each with a knowledge base and its labels."""
+
+class Split(BaseModel):
+    """How questions are divided into dev, where configurations are chosen, and test, where the chosen are judged.
+
+    Parameters
+    ----------
+    dev : the share of questions to choose by, of each type of question (or number of hops, where types are not known)
+        alike.
+    seed : of the draw.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    dev: float = Field(default=0.5, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+
+    def labels(self, data: QADataset) -> list[str]:
+        """For each question "dev" or "test". ValueError: one of the two would be empty."""
+        groups: dict[str, list[int]] = {}
+        for i, question in enumerate(data.questions):
+            groups.setdefault(question.type or str(question.hops or ""), []).append(i)
+        random = np.random.default_rng(self.seed)
+        line = [i for name in sorted(groups) for i in random.permutation(groups[name]).tolist()]
+        # The n-th is drawn where n · dev passes a whole number: each stretch of the line gives its share.
+        dev = {i for n, i in enumerate(line) if math.floor((n + 1) * self.dev) > math.floor(n * self.dev)}
+        if not 0 < len(dev) < len(data):
+            none = "test" if dev else "dev"
+            raise ValueError(f"split.dev = {self.dev} of {len(data)} questions leaves none for {none}.")
+        return ["dev" if i in dev else "test" for i in range(len(data))]
 
 
 @dataclass(frozen=True)
@@ -42,10 +72,10 @@ class Configuration:
 
 @dataclass
 class Scorer:
-    """Runs and scores configurations, the work of a process; keeps the knowledge bases of one place open."""
+    """Runs and scores configurations, the work of a process; keeps the knowledge base of one place open."""
 
     sweep: Sweep
-    opened: dict[tuple[str, str, str], Bench] = field(default_factory=dict)
+    opened: dict[tuple[str, str, str], tuple[KnowledgeBase, list[str]]] = field(default_factory=dict)
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
         """One row a configuration and question, or a single row with the error."""
@@ -53,27 +83,18 @@ class Scorer:
 
     def _scored(self, one: Configuration) -> pd.DataFrame:
         same = {**vars(one), "parameters": json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)}
+        data, sweep = self.sweep.datasets[one.setting], self.sweep
         try:
-            parts = [self._run(one, *on) for on in self._open(one.place)]
+            if one.place not in self.opened:
+                given: dict[str, Any] = {"embedder": sweep.embedders[one.encoder], "store": sweep.store or Store()}
+                kb = KnowledgeBase.build(data.corpus, sweep.sources[one.graph], **given)
+                self.opened = {one.place: (kb, sweep.split.labels(data))}
+            kb, labels = self.opened[one.place]
+            system = catalogue.build(one.system, kb, **one.parameters)
+            found = run(system, data, sweep.k, name=one.system, progress=False)
+            scores = evaluate(found.rankings, data, sweep.metrics, name=one.system).reset_index(names="query_id")
         except Exception as error:  # noqa: BLE001 - recorded with its configuration, counted, and tried again next time
             return pd.DataFrame([{**same, "error": f"{type(error).__name__}: {error}"}])
-        frame = pd.concat(parts, ignore_index=True)
-        return frame.assign(**same, error=None, ms_per_query=frame["ms_per_query"].mean())
-
-    def _run(self, one: Configuration, data: QADataset, kb: KnowledgeBase, labels: Sequence[str]) -> pd.DataFrame:
-        system = catalogue.build(one.system, kb, **one.parameters)
-        found = run(system, data, self.sweep.k, name=one.system, progress=False)
-        scores = evaluate(found.rankings, data, self.sweep.metrics, name=one.system).reset_index(names="query_id")
         types, hops = ([getattr(question, name) for question in data.questions] for name in ("type", "hops"))
-        return scores.assign(
-            type=types, hops=pd.array(hops, dtype="Int64"), split=labels, ms_per_query=found.ms_per_query
-        )
-
-    def _open(self, place: tuple[str, str, str]) -> Bench:
-        if place not in self.opened:
-            setting, graph, encoder = place
-            sweep, data = self.sweep, self.sweep.datasets[setting]
-            given: dict[str, Any] = {"embedder": sweep.embedders[encoder], "store": sweep.store or Store()}
-            kbs = [KnowledgeBase.build(one.corpus, sweep.sources[graph], **given) for one in data]
-            self.opened = {place: list(zip(data, kbs, sweep.split.labels(data), strict=True))}
-        return self.opened[place]
+        about: dict[str, Any] = {"type": types, "hops": pd.array(hops, dtype="Int64"), "split": labels}
+        return scores.assign(**about, **same, error=None, ms_per_query=found.ms_per_query)

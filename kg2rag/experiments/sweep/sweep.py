@@ -1,4 +1,4 @@
-"""Systems with the spaces of their parameters, on a data set -> every configuration, run and scored: `Sweep`.
+"""Systems with the values of their parameters, on a data set -> every configuration, run and scored: `Sweep`.
 
 A configuration is a system whose run is asked of the store: what is there is read, what is not is run, so that a sweep
 that was interrupted goes on, and a larger one runs only what is new. `read_sweep` reads a sweep from a TOML file.
@@ -8,35 +8,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
+from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import tuning, without_folders
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
-from kg2rag.experiments.sweep import space
 from kg2rag.experiments.sweep.results import SweepResult
-from kg2rag.experiments.sweep.scoring import Configuration, Scorer
-from kg2rag.experiments.sweep.space import Space, Split
+from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
 from kg2rag.text.records import DataError, read_toml
-from kg2rag.types import Corpus, Passage, QADataset, at_least, one_of, require
+from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
 GraphSource = str | Extractor | KnowledgeGraph
 LARGEST = 8  # configurations that a worker is sent at once
-KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
+KEYS = ("data", "encoders", "graphs", "k", "metrics", "name", "objective", "split", "systems")
 DATA_KEYS = ("limit", "name", "setting")
 
 
@@ -46,9 +45,9 @@ class Sweep:
 
     Parameters
     ----------
-    data : name of a set for `kg2rag.load`, with `path` and the other options below, or a `QADataset`.
-    systems : name in the catalogue -> parameter -> a value, a list of values, or a range (`space`); a list of such
-        mappings runs one after the other.
+    data : name of a set for `kg2rag.load`, with `path`, `setting` and `limit`, or a `QADataset`.
+    systems : name in the catalogue -> parameter -> a value or a list of values, of which all combinations are run; a
+        list of such mappings runs one after the other.
     setting : "pooled", "distractor" or both; the set's default where not given.
     graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind alone
         ("openie") takes the file of that kind beside the questions.
@@ -56,8 +55,7 @@ class Sweep:
     metrics : names and functions, as `kg2rag.compare` takes them; `objective`, the first where not given, decides the
         selection.
     k : hits a query.
-    split : how questions are divided into dev and test; see `Split`.
-    search : "grid" runs all combinations, "random" `samples` of each entry of `systems`, drawn with `seed`.
+    split : how questions are divided into dev and test, see `Split`, or its fields.
     store : where knowledge bases and runs are kept.
 
     Raises
@@ -77,26 +75,18 @@ class Sweep:
     objective: str | None = None
     k: int = 20
     split: Any = field(default_factory=Split)
-    search: Literal["grid", "random"] = "grid"
-    samples: int = 20
-    seed: int = 0
     store: Store | None = None
 
     def __post_init__(self) -> None:
-        for key, value, rule in (
-            ("k", self.k, at_least(1)),
-            ("samples", self.samples, at_least(1)),
-            ("seed", self.seed, at_least(0)),
-            ("search", self.search, one_of(("grid", "random"))),
-        ):
-            require(key, value, str if key == "search" else int, rule)
+        require("k", self.k, int, at_least(1))
         names = [metric.name for metric in self.scored]
         if self.objective is not None and self.objective not in names:
             raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
-        object.__setattr__(self, "split", Split.read(self.split))
-        for system, spaces in self.spaces:
-            for settings in space.each_value_once(spaces):
-                self._tried(system, settings)
+        try:
+            object.__setattr__(self, "split", Split.model_validate(self.split))
+        except ValidationError as error:
+            raise ValueError(f"split = {self.split}: {fault(error)} It has dev, a share, and seed.") from None
+        _ = self.points
 
     @cached_property
     def scored(self) -> Sequence[Metric]:
@@ -104,41 +94,26 @@ class Sweep:
         return parse_metrics(self.metrics, self.k)
 
     @cached_property
-    def spaces(self) -> tuple[tuple[str, Mapping[str, Space]], ...]:
-        """(system, parameter -> space), an entry of `systems` each."""
+    def points(self) -> Mapping[str, tuple[str, Mapping[str, object]]]:
+        """`repr` of each system that is run -> its name and the parameters that are given."""
         if not isinstance(self.systems, Mapping) or not self.systems:
             raise ValueError(f"systems = {self.systems!r}: name at least one. Known: {', '.join(catalogue.names())}.")
-        found: list[tuple[str, Mapping[str, Space]]] = []
-        for system, given in self.systems.items():
-            for number, parameters in enumerate([given] if isinstance(given, Mapping) else given, start=1):
-                where = f"systems.{system}" if isinstance(given, Mapping) else f"systems.{system}[{number}]"
-                if not isinstance(parameters, Mapping):
-                    raise ValueError(f"{where} = {parameters!r}: expected parameters with their values.")
-                found.append(
-                    (system, {name: self._space(where, system, name, parameters[name]) for name in parameters})
-                )
-        return tuple(found)
-
-    def _space(self, where: str, system: str, name: str, values: object) -> Space:
-        known = catalogue.parameters(system)
-        if name not in known:
-            raise ValueError(
-                f"{where}.{name}: system {system!r} has no parameter {name!r}. Known: {', '.join(sorted(known))}."
-            )
-        try:
-            found = space.read(values)
-            if self.search == "grid" and isinstance(found, space.Range):
-                raise ValueError("a grid needs values: write a list")
-        except ValueError as error:
-            raise ValueError(f"{where}.{name} = {values!r}: {error}.") from error
+        found: dict[str, tuple[str, Mapping[str, object]]] = {}
+        for system, tables in self.systems.items():
+            for given in [tables] if isinstance(tables, Mapping) else tables:
+                if not isinstance(given, Mapping) or [] in given.values():
+                    raise ValueError(
+                        f"systems.{system} = {given!r}: expected parameters, each with a value or several."
+                    )
+                values = (one if isinstance(one, list | tuple) else (one,) for one in given.values())
+                for combination in product(*values):
+                    settings = dict(zip(given, combination, strict=True))
+                    try:
+                        made = catalogue.build(system, self._smallest, **settings)
+                    except ValueError as error:
+                        raise ValueError(f"systems.{system}, {settings}: {error}") from error
+                    found.setdefault(f"{system}: {made!r}", (system, settings))
         return found
-
-    def _tried(self, system: str, settings: Mapping[str, object]) -> str:
-        """The `repr` of a system; ValueError, in the catalogue's words, where it refuses the settings."""
-        try:
-            return repr(catalogue.build(system, self._smallest, **settings))
-        except ValueError as error:
-            raise ValueError(f"systems.{system}, {dict(settings)}: {error}") from error
 
     @cached_property
     def _smallest(self) -> KnowledgeBase:
@@ -147,29 +122,22 @@ class Sweep:
         return KnowledgeBase.build(corpus, KnowledgeGraph.build(Mentions().extract(corpus), corpus))
 
     @cached_property
-    def datasets(self) -> Mapping[str, Sequence[QADataset]]:
-        """Setting -> its data sets: one, or a dev and a test set."""
+    def datasets(self) -> Mapping[str, QADataset]:
+        """Setting -> its data set."""
         from kg2rag.datasets import load
 
         if isinstance(self.data, QADataset):
-            if self.path or self.setting or self.limit or self.split.test:
-                raise ValueError(
-                    "A data set that is given as an object has its path, setting, limit and split already."
-                )
-            return {self.data.setting: (self.data,)}
-        splits = (None,) if self.split.test is None else (str(self.split.dev), self.split.test)
-        found: dict[str, Sequence[QADataset]] = {}
-        for setting in [self.setting] if isinstance(self.setting, str | None) else self.setting:
-            loaded = tuple(
-                load(self.data, path=self.path, setting=setting, split=split, limit=self.limit) for split in splits
-            )
-            found[loaded[0].setting] = loaded
-        return found
+            if self.path or self.setting or self.limit:
+                raise ValueError("A data set that is given as an object has its path, setting and limit already.")
+            return {self.data.setting: self.data}
+        settings = [self.setting] if isinstance(self.setting, str | None) else self.setting
+        loaded = [load(self.data, path=self.path, setting=one, limit=self.limit) for one in settings]
+        return {one.setting: one for one in loaded}
 
     @cached_property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
         """Label -> source of each graph; a kind alone has become the file of that kind."""
-        beside = next(iter(self.datasets.values()))[0].graph_files
+        beside = next(iter(self.datasets.values())).graph_files
         found: dict[str, Extractor | KnowledgeGraph] = {}
         named = _by_label(self.graphs, "graph")
         for label, graph in named.items():
@@ -193,23 +161,14 @@ class Sweep:
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """All that the grid or the draws give, each once; those on one graph, encoder and setting are neighbours."""
-        found: dict[tuple[object, ...], Configuration] = {}
-        for setting, graph, encoder in product(self.datasets, self.sources, self.embedders):
-            for entry, (system, spaces) in enumerate(self.spaces):
-                # The same draws on every graph, encoder and setting, so that these can be compared.
-                random = np.random.default_rng([self.seed, entry])
-                points = space.grid(spaces) if self.search == "grid" else space.draws(spaces, self.samples, random)
-                for parameters in points:
-                    key = (self._tried(system, parameters), system, setting, graph, encoder)
-                    one = Configuration(len(found) + 1, system, parameters, setting, graph, encoder)
-                    found.setdefault(key, one)
-        return tuple(found.values())
+        """All that are run; those on one graph, encoder and setting are neighbours."""
+        wanted = product(self.datasets, self.sources, self.embedders, self.points.values())
+        return tuple(Configuration(number, *point, *place) for number, (*place, point) in enumerate(wanted, start=1))
 
     def plan(self) -> str:
         """What `run` would do, in words; nothing is run or written."""
         counts = pd.Series([one.system for one in self.configurations]).value_counts(sort=False)
-        parts = [label for data in self.datasets.values() for labels in self.split.labels(data) for label in labels]
+        parts = [label for data in self.datasets.values() for label in self.split.labels(data)]
         return "\n".join(
             [
                 f"{self.name}: {len(self.configurations)} configurations: "
@@ -240,18 +199,18 @@ class Sweep:
         ------
         ValueError : an error in the sweep, or in jobs and backend.
         """
-        wanted = self.configurations
-        own = Scorer(self)
+        wanted, size = self.configurations, 1
+        scorer = own = Scorer(self)
         with workers(jobs, backend, cluster) as slots:
             if has_workers():
                 # One of each system is run here first: it fills the store, from which the others read.
                 first = {(*one.place, one.system): one for one in reversed(wanted)}
                 for one in reversed(first.values()):
                     own([one])
-                pieces = list(_pieces(wanted, max(1, min(LARGEST, math.ceil(len(wanted) / (4 * slots))))))
+                size = max(1, min(LARGEST, math.ceil(len(wanted) / (4 * slots))))
                 scorer = Scorer(replace(self))  # without what is loaded here
-            else:
-                pieces, scorer = [[one] for one in wanted], own
+            groups = [list(group) for _, group in groupby(wanted, key=lambda one: one.place)]
+            pieces = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
             tables = list(map_pieces(scorer, pieces, progress=self.name if progress else "", total=len(pieces)))
         result = SweepResult(pd.concat(tables, ignore_index=True), self.objective or self.scored[0].name, self.about())
         result.save(out)
@@ -259,15 +218,12 @@ class Sweep:
 
     def about(self) -> dict[str, Any]:
         """What all scores share, as JSON values."""
-        built = {
-            name: catalogue.build(name, self._smallest, **next(space.each_value_once(own))) for name, own in self.spaces
-        }
+        built = {name: catalogue.build(name, self._smallest, **given) for name, given in self.points.values()}
         return {
             "name": self.name,
-            "search": self.search,
             "k": self.k,
             "split": self.split.model_dump(),
-            "data": {name: [provenance.data(one) for one in sets] for name, sets in self.datasets.items()},
+            "data": {name: [provenance.data(one)] for name, one in self.datasets.items()},
             "graphs": {
                 label: {"source": without_folders(one), "fingerprint": one.fingerprint}
                 for label, one in self.sources.items()
@@ -276,12 +232,6 @@ class Sweep:
             "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
             **provenance.environment(),
         }
-
-
-def _pieces(wanted: Sequence[Configuration], size: int) -> Iterator[list[Configuration]]:
-    for _, group in groupby(wanted, key=lambda one: one.place):
-        same = list(group)
-        yield from (same[start : start + size] for start in range(0, len(same), size))
 
 
 def _by_label(given: Any, label: str) -> Mapping[str, Any]:
@@ -309,22 +259,19 @@ def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store
         raise FileNotFoundError(f"{file} does not exist or is no file.")
     given = read_toml(file)
     try:
-        return Sweep(**_options(given), path=path, store=store, name=str(given.get("name", file.stem)))
+        about = {"name": given["data"]} if isinstance(given.get("data"), str) else given.get("data")
+        if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
+            raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
+        for where, table, known in (("", given, KEYS), ("data.", about, DATA_KEYS)):
+            for key in set(table) - set(known):  # a path is given on the command line (--path)
+                raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
+        for key in ("metrics", "graphs", "encoders"):
+            value = given.get(key, [])
+            kinds = list if key == "metrics" else str | list | dict
+            names = value.values() if isinstance(value, dict) else value
+            if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
+                raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')
+        named = {"name": str(given.get("name", file.stem)), "data": about["name"]}
+        return Sweep(**{**given, **about, **named}, path=path, store=store)
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
-
-
-def _options(given: Mapping[str, object]) -> dict[str, Any]:
-    about = {"name": given["data"]} if isinstance(given.get("data"), str) else given.get("data")
-    if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
-        raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
-    for where, table, known in (("", given, (*KEYS, "data")), ("data.", about, DATA_KEYS)):
-        for key in set(table) - set(known):  # a path is given on the command line (--path)
-            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(sorted(known))}.")
-    for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoders", str | list | dict)):
-        value = given.get(key, [])
-        names = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-        if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
-            raise ValueError(f'{key} = {value!r}: expected a list of names, such as ["recall@5"].')
-    rest = {key: value for key, value in given.items() if key not in ("data", "name")}
-    return {**rest, **{key: value for key, value in about.items() if key != "name"}, "data": about["name"]}

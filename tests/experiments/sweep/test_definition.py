@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.experiments.sweep import Sweep, read_sweep
-from kg2rag.experiments.sweep.space import Split
+from kg2rag.experiments.sweep.scoring import Split
 from kg2rag.types import QADataset
 
 SWEEPS = Path(__file__).resolve().parents[3] / "eval" / "sweeps"
@@ -52,19 +52,18 @@ MISTAKES = [
     ("k = 10", "kk = 10", "kk.*data, encoders"),
     ('data = "bundled"', 'data = {name = "bundled", path = "x"}', "data.path"),
     ("systems.bm25]", "systems.bm26]", "'bm26'.*bm25"),
-    ("k1 =", "k2 =", "systems.bm25.k2.*b, k1"),
+    ("k1 =", "k2 =", "systems.bm25, .*k2.*b, k1"),
     ("[0.9, 1.2]", '[0.9, "high"]', "k1.*'high'"),
     ("[0.9, 1.2]", "[-1.0]", "k1.*-1.0"),
-    ("[0.9, 1.2]", "[]", "systems.bm25.k1"),
-    ("[0.9, 1.2]", "{low = 0.1, high = 2.0}", "systems.bm25.k1 = .*a grid needs values"),
+    ("[0.9, 1.2]", "[]", "systems.bm25.*k1"),
+    ("[0.9, 1.2]", "{low = 0.1, high = 2.0}", "k1.*low"),
     ("recall@5", "recal@5", "'recal@5'"),
     ("mrr@10", "mrr@20", "20 hits, but k is 10"),
     ("dev = 0.4", "dev = 40", "dev.*40"),
     ("dev = 0.4", 'dev = "train"', "'train'.*share"),
-    ("dev = 0.4", "dve = 0.4", "split.*dve.*dev, test, seed"),
+    ("dev = 0.4", "dve = 0.4", "split.*dve.*dev"),
     ("dev = 0.4", "seed = -1", "split.*seed.*-1|split.*seed"),
     ("k = 10", "k = 0", "k must be .*0"),
-    ("k = 10", 'k = 10\nsearch = "bayes"', "search.*grid, random.*'bayes'"),
     ("k = 10", 'k = 10\nobjective = "ndcg@5"', "'ndcg@5'.*recall@5, mrr@10"),
     ("k = 10", 'k = 10\nmetrics = "recall@5"', "TOML"),
     ("k = 10", "k = 10\ngraphs = [1]", "graphs = .1."),
@@ -82,9 +81,8 @@ def test_a_mistake_names_the_file_the_key_and_what_is_allowed(
 
 
 def test_an_impossible_combination_is_told_before_any_work(sweep: Callable[..., Sweep]) -> None:
-    wanted = sweep(systems={"hybrid": {"dense_weight": [1.0, 0.0], "bm25_weight": [1.0, 0.0]}})
     with pytest.raises(ValueError, match=r"systems\.hybrid, .*'bm25_weight': 0\.0.*one of them above 0"):
-        _ = wanted.configurations
+        sweep(systems={"hybrid": {"dense_weight": [1.0, 0.0], "bm25_weight": [1.0, 0.0]}})
 
 
 def test_what_is_not_there_is_told(write: Callable[[str], Path], tmp_path: Path) -> None:
@@ -99,23 +97,13 @@ def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
     assert read_sweep(file).name == file.stem
 
 
-def test_random_draws_are_those_of_the_seed(sweep: Callable[..., Sweep]) -> None:
-    options = {"systems": {"bm25": {"k1": {"low": 0.1, "high": 3.0}}}, "search": "random", "samples": 5}
-    first, again, other = (sweep(**options, seed=seed).configurations for seed in (1, 1, 2))
-    assert first == again
-    assert not {one.parameters["k1"] for one in first} & {one.parameters["k1"] for one in other}
-    assert len(first) == 5
-
-
 def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:
-    (labels,) = Split(dev=0.25).labels([data])
+    labels = Split(dev=0.25).labels(data)
     counts = Counter((question.type, label) for question, label in zip(data.questions, labels, strict=True))
     assert counts == {("even", "dev"): 5, ("even", "test"): 15, ("odd", "dev"): 5, ("odd", "test"): 15}
-    (first,), (second,) = Split(seed=0).labels([data]), Split(seed=1).labels([data])
+    first, second = Split(seed=0).labels(data), Split(seed=1).labels(data)
     assert first != second
     assert first.count("dev") == second.count("dev") == 20
-    assert Split().labels([replace(data, name="other")]) == [first]
-    two = Split(dev="train", test="validation").labels([data, data])
-    assert [set(one) for one in two] == [{"dev"}, {"test"}]
+    assert Split().labels(replace(data, name="other")) == first
     with pytest.raises(ValueError, match=r"0\.01 of 40"):
-        Split(dev=0.01).labels([data])
+        Split(dev=0.01).labels(data)

@@ -112,7 +112,7 @@ def test_the_front_is_what_its_definition_says(points: list[tuple[int, int]]) ->
         return any(c <= one[0] and g >= one[1] and (c, g) != one for c, g in points)
 
     expected = {i for i, point in enumerate(points) if not beaten(point)}
-    assert set(front([c for c, _ in points], [g for _, g in points])) == expected
+    assert set(front(*np.array(points, dtype=float).T)) == expected
 
 
 @pytest.fixture(scope="module")
