@@ -10,44 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kg2rag.cli.declared import opt, show, spread, table
-from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions, WorkerOptions
+from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 
 if TYPE_CHECKING:
-    from kg2rag.compute import ChatModel
-    from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples, PromptStyle
+    from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
     from kg2rag.types import Corpus
 
 SOME_FAILED = 3
 INTERRUPTED = 130
-TYPED = {"rich_help_panel": "Extractor typed"}
-INFER = "Where --schema is not there yet: infer it from so many passages, write it."
-MERGE = "Let the model merge what several passages say of an entity."
-
-
-@dataclass(frozen=True)
-class TypeOptions:
-    """The options of the extractor "typed"."""
-
-    schema: Path | None = opt(None, "TOML with entity_types, relation_types or both; else any.", **TYPED)
-    infer_schema: int | None = opt(None, INFER, min=1, **TYPED)
-    merge_descriptions: bool = opt(False, MERGE, "--merge-descriptions", **TYPED)
-
-    def style(self, extractor: str, model: ChatModel, corpus: Corpus, *, send: bool, retry_failed: bool) -> PromptStyle:
-        """The style under the schema, which is read, or inferred and written where `send` allows it."""
-        from kg2rag.extraction.prompted import STYLES, GraphSchema, infer_schema
-
-        if self.schema is None:
-            return STYLES[extractor]
-        if self.schema.exists() or self.infer_schema is None:
-            return STYLES["typed"].typed(GraphSchema.read(self.schema))
-        if not send:
-            typer.echo(f"{self.schema} is not there: {self.infer_schema} calls will infer it. Planned without types.")
-            return STYLES["typed"]
-        found = infer_schema(model, corpus, passages=self.infer_schema, retry_failed=retry_failed)
-        found.write(self.schema)
-        counts = f"{len(found.entity_types)} entity types, {len(found.relation_types)} relation types"
-        typer.echo(f"Schema ({counts}) written to {self.schema}; edit it and build again, if it should be another.")
-        return STYLES["typed"].typed(found)
 
 
 @dataclass(frozen=True)
@@ -63,24 +33,23 @@ class BuildOptions:
     allow_failed: bool = opt(False, "Write the graph even where passages failed; it says so.", "--allow-failed")
     force: bool = opt(False, "Replace the graph of another build in --out.", "--force")
     limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
+    schema: Path | None = opt(None, "Of typed: TOML with entity_types, relation_types or both; else any.")
 
-    def check(self, types: TypeOptions, chat: ModelOptions) -> None:
+    def check(self, chat: ModelOptions) -> None:
         """ValueError for an option that the extractor, or the lack of another option, leaves without a meaning."""
         from kg2rag.extraction.prompted import STYLES
 
         only = {"limit": self.limit, "retry_failed": self.retry_failed, "base_url": chat.base_url, "model": chat.model}
-        for options, meant in ((vars(types), ["typed"]), (only, list(STYLES))):
+        for options, meant in (({"schema": self.schema}, ["typed"]), (only, list(STYLES))):
             wrong = [name.replace("_", "-") for name, value in options.items() if value]
             if wrong and self.extractor not in meant:
                 raise ValueError(f"--{wrong[0]} is for --extractor {' or '.join(meant)}.")
-        if types.infer_schema is not None and types.schema is None:
-            raise ValueError("--infer-schema needs --schema, the file that it writes.")
         if self.out is None and not self.plan:
             raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
 
 
 @spread(dataset="bundled")
-def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerOptions, asked: BuildOptions) -> None:
+def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
     """Build a knowledge graph over the passages of a question set.
 
     `kg2rag compare … --graph 'graph(OUT)'` reads it back. Every answer of a language model is kept as it arrives:
@@ -88,19 +57,20 @@ def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerO
     their causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks
     again where no answer came; --retry-failed also where the answer was unusable.
     """
-    from kg2rag.extraction.prompted import STYLES, PromptedTriples
+    from kg2rag.extraction.prompted import STYLES, GraphSchema, PromptedTriples
     from kg2rag.extraction.sources import SOURCES
     from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
 
     out, again = asked.out, asked.retry_failed
     model = chat.open(f"--extractor {asked.extractor}") if asked.extractor in STYLES else None
     source = None if model else SOURCES.build(asked.extractor)
-    asked.check(types, chat)
+    asked.check(chat)
     questions = data.load()
     corpus, prompted = questions.corpus, None
     if model is not None:
-        style = types.style(asked.extractor, model, corpus, send=not asked.plan, retry_failed=again)
-        source = prompted = PromptedTriples(model, style, asked.limit, merge_descriptions=types.merge_descriptions)
+        style = STYLES[asked.extractor]
+        style = style if asked.schema is None else style.typed(GraphSchema.read(asked.schema))
+        source = prompted = PromptedTriples(model, style, asked.limit)
     assert source is not None
     if out is None or asked.plan:
         free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
@@ -113,8 +83,7 @@ def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerO
     if failures and not asked.allow_failed:
         write_failures(out, failures)
     else:
-        with by.open():
-            extraction = run.extraction if run else source.extract(corpus)
+        extraction = run.extraction if run else source.extract(corpus)
         told: dict[str, Any] = {"corpus_name": questions.name, "failures": failures}
         if run:
             told |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}

@@ -179,7 +179,7 @@ class KnowledgeBase:
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import with_terms
 
-                table = find_mentions(self.corpus, self.store)
+                table = find_mentions(self.corpus)
                 (with_terms(table, self.corpus, untitled) if untitled.any() else table).save(folder)
 
             key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}

@@ -207,33 +207,15 @@ def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
     assert graph.triples[4:6] == triples(4)[4:6]
 
 
-def test_a_typed_graph_infers_its_schema_once_and_builds_by_it(tmp_path: Path) -> None:
-    def answer(question: str) -> str:
-        types = {"entity_types": ["thing"], "relation_types": ["lives in"]}
-        return json.dumps(types) if question.startswith("Note") else reply(question)
-
-    schema = tmp_path / "schema.toml"
-    with serving(answer, prompt_of=last_message) as server:
-        builder = Builder(tmp_path, server, 3)
-        planned = builder.build("--plan", "--schema", schema, "--infer-schema", "2", extractor="typed")
-        assert "2 calls will infer it" in planned.stdout
-        assert not server.requests
-        done = builder.build("--schema", schema, "--infer-schema", "2", extractor="typed")
-        assert (done.returncode, server.requests.total()) == (0, 5)
-        assert "Schema (1 entity types, 1 relation types) written to" in done.stdout
-        again = builder.build("--schema", schema, "--infer-schema", "2", "--force", extractor="typed")
-        assert (again.returncode, server.requests.total()) == (0, 5)
+def test_a_typed_graph_is_built_by_its_schema(tmp_path: Path, server: ChatServer) -> None:
+    builder, schema = Builder(tmp_path, server, 3), tmp_path / "schema.toml"
+    for extractor, said in (("typed", "schema.toml does not exist"), ("openie", "--schema is for --extractor typed")):
+        assert said in builder.build("--schema", schema, extractor=extractor).stderr
+    assert not server.requests
+    schema.write_text('relation_types = ["lives in"]')
+    assert builder.build("--schema", schema, extractor="typed").returncode == 0
     assert SavedGraph(builder.out).extract(corpus(3)).triples == triples(3)[1::2]
     assert read_about(builder.out).notes["dropped: triples of a relation outside the schema"] == 3
-
-
-def test_options_of_typed_graphs_are_refused_elsewhere(tmp_path: Path, server: ChatServer) -> None:
-    builder = Builder(tmp_path, server, 2)
-    assert "--merge-descriptions is for --extractor typed" in builder.build("--merge-descriptions").stderr
-    assert "--infer-schema needs --schema" in builder.build("--infer-schema", "2", extractor="typed").stderr
-    missing = builder.build("--schema", tmp_path / "none.toml", extractor="typed")
-    assert "none.toml does not exist" in missing.stderr
-    assert not server.requests
 
 
 def test_a_plan_sends_nothing_and_counts_what_is_stored(tmp_path: Path, server: ChatServer) -> None:

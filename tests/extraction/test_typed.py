@@ -11,16 +11,9 @@ from typing import Any
 import pytest
 from llm_server import FAULTS, MODEL_FAULTS, ChatServer, Fault, at_random, last_message, never, serving
 
-from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.compute import ChatModel, Store
 from kg2rag.extraction import Entity, Mention
-from kg2rag.extraction.prompted import (
-    STYLES,
-    ExtractionError,
-    GraphSchema,
-    PromptedTriples,
-    PromptStyle,
-    infer_schema,
-)
+from kg2rag.extraction.prompted import STYLES, ExtractionError, GraphSchema, PromptedTriples, PromptStyle
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -53,9 +46,6 @@ ANSWERS: dict[str, dict[str, object]] = {
         ],
         "relations": [relation("Tim Burton", "born in", "Burbank", "He was born there.", strength=7, confidence=1)],
     },
-    "Tim Burton (": {"description": "A director, born in Burbank."},
-    "Ed Wood\n": {"entity_types": ["film", "Person"], "relation_types": ["directed by"]},
-    "Burbank\n": {"entity_types": ["person", "place", "person"], "relation_types": []},
 }
 
 
@@ -84,13 +74,6 @@ def model_of(tmp_path: Path) -> ModelOf:
         return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **options)
 
     return make
-
-
-class Words:
-    """A token counter of words."""
-
-    def count(self, texts: Any) -> list[int]:
-        return [len(text.split()) for text in texts]
 
 
 def serve(fault: Fault = never):
@@ -146,49 +129,8 @@ def test_what_is_outside_the_schema_is_dropped_or_left_without_a_type_and_counte
     }
 
 
-def test_the_model_merges_descriptions_where_it_is_asked_to_and_only_those_of_several_passages(server, model_of):
-    extractor = PromptedTriples(model_of(server), "typed", merge_descriptions=True)
-    assert extractor.fingerprint != PromptedTriples(model_of(server), "typed").fingerprint
-    found = extractor.extract(CORPUS)
-    assert [entity.description for entity in found.entities] == ["A film.", "A director, born in Burbank.", ""]
-    asked = [body["messages"][-1]["content"] for body in server.bodies]
-    assert [text for text in asked if not text.startswith("Passage: ")] == [
-        'Tim Burton (person)\n\nDescriptions: ["He made Ed Wood.", "Born in Burbank."]'
-    ]
-
-
-def test_a_failed_merge_names_the_entity_and_leaves_its_descriptions_joined(model_of):
-    with serve(lambda prompt, _: "prose" if prompt.startswith("Tim") else None) as server:
-        extractor = PromptedTriples(model_of(server), "typed", merge_descriptions=True)
-        run = extractor.run(CORPUS)
-        with pytest.raises(ExtractionError, match="'p0', merging the descriptions of 'Tim Burton"):
-            extractor.extract(CORPUS)
-    assert [(one.passage_id, one.kind) for one in run.failures] == [("p0", "output")]
-    assert run.extraction.entities[1].description == "He made Ed Wood. Born in Burbank."
-    assert run.usage.failed == 1
-
-
-def test_merging_is_planned_once_the_passages_are_answered(server, model_of):
-    model = model_of(server)
-    extractor = PromptedTriples(model, "typed", merge_descriptions=True)
-    assert [(step.step, step.to_ask) for step in extractor.plan(CORPUS, counter=Words()).steps] == [
-        ("graph", 2),
-        ("merging", 0),
-    ]
-    PromptedTriples(model, "typed").run(CORPUS)
-    assert [(step.step, step.to_ask) for step in extractor.plan(CORPUS, counter=Words()).steps] == [
-        ("graph", 0),
-        ("merging", 1),
-    ]
-    extractor.run(CORPUS)
-    assert [(step.to_ask, step.stored) for step in extractor.plan(CORPUS, counter=Words()).steps] == [(0, 2), (0, 1)]
-
-
-def test_a_style_without_descriptions_merges_none():
-    model = ChatModel("http://127.0.0.1:1/v1", "m", api_key_env=None)
-    with pytest.raises(ValueError, match=r"Style 'openie' has no descriptions to merge. Use 'typed'"):
-        PromptedTriples(model, "openie", merge_descriptions=True)
-    with pytest.raises(ValueError, match=r"Style 'kg2rag' asks for no types, so it takes no schema. Use 'typed'"):
+def test_a_style_without_types_takes_no_schema():
+    with pytest.raises(ValueError, match="Style 'kg2rag' asks for no types, so it takes no schema"):
         STYLES["kg2rag"].typed(SCHEMA)
 
 
@@ -202,12 +144,12 @@ def test_a_typed_style_is_picklable(style: PromptStyle):
 def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(model_of, seed):
     faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
     with serve(at_random(0.4, seed, faults)) as server:
-        extractor = PromptedTriples(model_of(server), TYPED.typed(SCHEMA), merge_descriptions=True)
+        extractor = PromptedTriples(model_of(server), TYPED.typed(SCHEMA))
         run = extractor.run(CORPUS)
         for _ in range(20):
             run = extractor.run(CORPUS, retry_failed=True) if run.failures else run
     with serve() as server:
-        right = PromptedTriples(model_of(server), TYPED.typed(SCHEMA), merge_descriptions=True)
+        right = PromptedTriples(model_of(server), TYPED.typed(SCHEMA))
         expected = right.extract(CORPUS)
     assert run.failures == ()
     assert (run.extraction.triples, run.extraction.entities) == (expected.triples, expected.entities)
@@ -292,14 +234,6 @@ def test_an_answer_of_another_shape_is_no_answer(read, answer: object):
 # Schemas
 
 
-def test_a_schema_comes_back_from_its_file(tmp_path: Path):
-    schema = GraphSchema({'a "b"\\': "tab\there", "ü\x7f": ""}, ["directed by", "né en"])
-    schema.write(tmp_path / "schema.toml")
-    again = GraphSchema.read(tmp_path / "schema.toml")
-    assert again.entity_types == {'a "b"\\': "tab here", "ü\x7f": ""}
-    assert again.relation_types == {"directed by": "", "né en": ""}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -316,23 +250,3 @@ def test_a_schema_file_that_is_none_is_named(tmp_path: Path, text: str, message:
     (tmp_path / "schema.toml").write_text(text)
     with pytest.raises(ValueError, match=rf"schema.toml: .*{message}"):
         GraphSchema.read(tmp_path / "schema.toml")
-
-
-def test_a_schema_is_inferred_from_passages_most_frequent_first(server, model_of):
-    schema = infer_schema(model_of(server), CORPUS, passages=5)
-    assert list(schema.entity_types) == ["Person", "film", "place"]
-    assert list(schema.relation_types) == ["directed by"]
-    assert server.requests.total() == 2
-
-
-def test_a_schema_is_not_inferred_where_a_passage_fails_or_none_has_a_type(model_of):
-    with (
-        serve(lambda prompt, _: "prose" if prompt.startswith("Burbank") else None) as server,
-        pytest.raises(CompletionError, match="the types of passage 'p1'"),
-    ):
-        infer_schema(model_of(server), CORPUS)
-    with (
-        serving(lambda _: '{"entity_types": [" "], "relation_types": []}') as server,
-        pytest.raises(ValueError, match="named no type for any of 2 passages"),
-    ):
-        infer_schema(model_of(server, seed=1), CORPUS)

@@ -1,11 +1,10 @@
-"""`Mentions`: the mention table of a corpus as an extractor, the default graph source.
+"""`Mentions`: the mention table of a corpus as an extractor, the default graph source. All of it is ours.
 
-Other names of the same things are joined to the table's keys. Three ways in which encyclopaedic prose gives a thing
-another name are read: an acronym in brackets next to its
-expansion ("European Union (EU)", either way round), whose letters must be the initials; "also known as Y" (called,
-abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens with, where it shares
-a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives it one
-meaning and no page has it as its title. All of it is ours.
+Three ways in which encyclopaedic prose gives a thing another name are read, and joined to the table's keys: an acronym
+in brackets next to its expansion ("European Union (EU)", either way round), whose letters must be the initials; "also
+known as Y" (called, abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens
+with, where it shares a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole
+corpus gives it one meaning and no page has it as its title.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, shards_of
+from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, numbered_sentences
 from kg2rag.text.normalisation import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number, normalise
 from kg2rag.types import Corpus, Triple
 
@@ -94,8 +93,13 @@ def _unambiguous(
     corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]
 ) -> dict[str, tuple[int, Stated]]:
     """Alias key -> the key of its meaning, and its first statement. No alias means another alias."""
+    statements: list[Stated] = []
+    for row, title in enumerate(corpus.titles):
+        sentences = corpus.sentences(row)
+        statements += _opening(title, sentences[0]) if title else ()
+        statements += (stated for sentence in sentences for stated in _acronyms(sentence))
     meanings: dict[str, dict[int, Stated]] = {}
-    for stated in _statements(corpus):
+    for stated in statements:
         key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
         if code is None:
             notes["aliases of what no two passages name"] += 1
@@ -112,15 +116,6 @@ def _unambiguous(
         else:
             known[key] = code, stated
     return {key: value for key, value in known.items() if table.keys[value[0]] not in known}
-
-
-def _statements(corpus: Corpus) -> Iterator[Stated]:
-    for row, title in enumerate(corpus.titles):
-        sentences = corpus.sentences(row)
-        if title:
-            yield from _opening(title, sentences[0])
-        for sentence in sentences:
-            yield from _acronyms(sentence)
 
 
 def _acronyms(sentence: str) -> Iterator[Stated]:
@@ -189,21 +184,16 @@ def _occurrences(
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not known:
         return
-
-    def letters(surface: str) -> str:
-        return "".join(filter(str.isalpha, surface))
-
-    own = frozenset(table.keys)
-    keys = [*table.keys, *(key for key in known if key not in own)]
+    keys = list(dict.fromkeys((*table.keys, *known)))
     lexicon, meant = Lexicon(keys), np.array([key in known for key in keys])
-    for shard in shards_of(corpus):
-        texts, rows, numbers = shard.numbered_sentences()
+    for texts, rows, numbers in numbered_sentences(corpus):
         joined = JoinedTexts(texts)
         found = lexicon.matches(joined)
         for at in np.flatnonzero(meant[found.codes]).tolist():
             code, stated = known[keys[found.codes[at]]]
-            surface = joined.text[found.starts[at] : found.ends[at]]
-            if stated.kind != ACRONYM or letters(surface) == letters(stated.alias):
+            written = joined.text[found.starts[at] : found.ends[at]], stated.alias
+            letters = ["".join(filter(str.isalpha, one)) for one in written]
+            if stated.kind != ACRONYM or letters[0] == letters[1]:
                 yield int(rows[found.texts[at]]), int(numbers[found.texts[at]]), code
 
 
@@ -218,19 +208,14 @@ class Mentions:
     terms : passages without a title are joined by the rare terms that they share as well, see the module `terms`: the
         rarest key of such a passage, name or term, -[appears with]-> its other keys, and -[continues in]-> the rarest
         of the next passage of its document. Corpora of which every passage has a title are not changed.
-    aliases : read the texts for other names of the same things ("X (ABC)", "X, also known as Y"), count those as
-        mentions of X, and leave out what is a date or a number. False gives the
-        table as `mention_ppr` walks it.
     """
 
-    aliases: bool = True
     terms: bool = True
 
     @property
     def fingerprint(self) -> str:
         """The version of the rules."""
-        read = (f", aliases-{ALIASES}" if self.aliases else "") + (f", terms-{TERMS}" if self.terms else "")
-        return f"mentions-{VERSION}{read}"
+        return f"mentions-{VERSION}, aliases-{ALIASES}" + (f", terms-{TERMS}" if self.terms else "")
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples between titles, names and terms; mentions of every key.
@@ -240,11 +225,7 @@ class Mentions:
         # Compiled, and not needed where a graph is read from the store.
         from kg2rag.extraction.mentions.finding import find_mentions
 
-        table, titles = find_mentions(corpus), corpus.titles
-        others: dict[str, tuple[str, ...]] = {}
-        notes: dict[str, int] = {}
-        if self.aliases:
-            table, others, notes = find_aliases(corpus, table)
+        (table, others, notes), titles = find_aliases(corpus, find_mentions(corpus)), corpus.titles
         n_named, untitled = len(table.keys), np.array([not title for title in titles])
         if self.terms and untitled.any():
             # Compiled too: scikit-learn.
@@ -280,15 +261,11 @@ def _entities(
     aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, names in enumerate(display[: table.n_titles]):
         for name in names:
-            if table.names[key] != name:
-                aliases[name][table.names[key]] = None
-            else:
-                aliases[name].update({})
+            aliases[name] |= {table.names[key]: None} if table.names[key] != name else {}
     for name, known in aliases.items():
         yield Entity(name, "title", aliases=tuple(dict.fromkeys((*known, *others.get(name, ())))))
     frequency = table.document_frequency
     for key in range(table.n_titles, len(table.keys)):
         if frequency[key]:
-            yield Entity(
-                table.names[key], "name" if key < n_named else "term", aliases=others.get(table.names[key], ())
-            )
+            name = table.names[key]
+            yield Entity(name, "name" if key < n_named else "term", aliases=others.get(name, ()))

@@ -1,7 +1,4 @@
-"""Which passages mention which titles and names: the table that `finding` makes of a corpus, and how it is read.
-
-A corpus is read in shards of neighbouring passages, apart from each other.
-"""
+"""Which passages mention which titles and names: the table that `finding` makes of a corpus, and how it is read."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ VERSION = 3  # raise it when the rules change, so that stored tables are rebuilt
 TERMS = 1  # likewise of the rules of terms
 FORMAT = 2  # and this one when the files do
 SIZE = 1 << 23
-"""Bytes of text after which a shard ends: a process takes about a hundred times as much while it reads one."""
+"""Bytes of text that are read at a time: a process takes about a hundred times as much for them."""
 
 
 @dataclass(frozen=True)
@@ -105,58 +102,20 @@ class MentionTable:
 
 def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, list[str]]:
     """The place of each mention's sentence in a list of texts, and that list: "title: sentence", each once."""
-    # Mentions are sorted by passage and sentence.
-    first = np.ones(len(table.row), dtype=bool)
-    first[1:] = (table.row[1:] != table.row[:-1]) | (table.sentence[1:] != table.sentence[:-1])
-    split = [sentences for shard in shards_of(corpus) for sentences in shard.sentences()]
-    pairs = zip(table.row[first].tolist(), table.sentence[first].tolist(), strict=True)
-    titles = corpus.titles
-    named = ((titles[row], split[row][number]) for row, number in pairs)
-    return np.cumsum(first) - 1, [f"{title}: {sentence}" if title else sentence for title, sentence in named]
+    place, texts, titles = table.row.astype(np.int64) << 32 | table.sentence, list[str](), corpus.titles
+    for sentences, rows, numbers in numbered_sentences(corpus):
+        named = np.flatnonzero(np.isin(rows << 32 | numbers, place)).tolist()
+        texts += (f"{titles[rows[at]]}: {sentences[at]}" if titles[rows[at]] else sentences[at] for at in named)
+    return np.cumsum(np.diff(place, prepend=-1) > 0) - 1, texts  # mentions are sorted by passage and sentence
 
 
-@dataclass(frozen=True)
-class Shard:
-    """Neighbouring passages.
-
-    Attributes
-    ----------
-    first : the row of the first one.
-    texts, given : of each passage the text, and the sentence split of its source or None.
-    """
-
-    first: int
-    texts: list[str]
-    given: list[list[str] | None]
-
-    def sentences(self) -> list[list[str]]:
-        """The sentences of every passage, as `Corpus.sentences` has them."""
-        pairs = zip(self.texts, self.given, strict=True)
-        return [split_sentences(text) if given is None else given for text, given in pairs]
-
-    def numbered_sentences(self) -> tuple[list[str], IntArray, IntArray]:
-        """Every sentence, with the row of its passage in the corpus and its place among the passage's sentences."""
-        split = self.sentences()
-        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
-        rows = np.repeat(np.arange(self.first, self.first + len(split)), lengths)
-        numbers = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return list(chain.from_iterable(split)), rows, numbers
-
-
-def shard_starts(corpus: Corpus, size: int) -> list[int]:
-    """The rows at which shards of about `size` bytes of text begin, and the number of passages."""
+def numbered_sentences(corpus: Corpus, size: int = SIZE) -> Iterator[tuple[list[str], IntArray, IntArray]]:
+    """The sentences, `size` bytes of text at a time: texts, the rows of their passages, and their places in these."""
     before = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
-    return [0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(corpus)]
-
-
-def shards_of(corpus: Corpus, size: int = SIZE) -> Iterator[Shard]:
-    """The corpus in shards of about `size` bytes of text."""
-    starts = shard_starts(corpus, size)
-    for start, end in pairwise(starts):
-        yield shard_of(corpus, start, end)
-
-
-def shard_of(corpus: Corpus, start: int, end: int) -> Shard:
-    """The passages from row `start` to before row `end`."""
-    part = corpus.table.slice(start, end - start)
-    return Shard(start, part["text"].to_pylist(), part["sentences"].to_pylist())
+    for start, end in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(corpus)]):
+        part = corpus.table.slice(start, end - start)
+        pairs = zip(part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True)
+        split = [split_sentences(text) if given is None else given for text, given in pairs]
+        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        numbers = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        yield list(chain.from_iterable(split)), np.repeat(np.arange(start, end), lengths), numbers

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from kg2rag.extraction.mentions.table import MentionTable, shards_of
+from kg2rag.extraction.mentions.table import MentionTable, numbered_sentences
 from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, normalise, plain
 from kg2rag.types import Corpus, IntArray
 
@@ -148,8 +148,7 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> S
 def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
     """The words of the passages, in order, and the row and the sentence of each."""
     words, places = [pa.array([], pa.string()).dictionary_encode()], [np.zeros((2, 0), dtype=np.int64)]
-    for shard in shards_of(corpus):
-        texts, rows, numbers = shard.numbered_sentences()
+    for texts, rows, numbers in numbered_sentences(corpus):
         split = [_WORD.findall(plain(text)) if read else [] for text, read in zip(texts, wanted[rows], strict=True)]
         words.append(pa.array((word for found in split for word in found), pa.string()).dictionary_encode())
         places.append(np.repeat(np.stack([rows, numbers]), [len(found) for found in split], axis=1))

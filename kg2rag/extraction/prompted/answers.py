@@ -2,25 +2,25 @@
 
 A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
 stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
-store alone records the tries, so any run finds the same answers, wherever an earlier one was stopped.
+store alone records the tries.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel, CompletionError, Failure, Usage
+from kg2rag.compute import ChatModel, Failure, Usage
 from kg2rag.compute.llm import Outcome
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.prompted.schema import FIELDS, GREATEST, LEAST, UNSTATED, GraphSchema
+from kg2rag.extraction.prompted.schema import GREATEST, LEAST, UNSTATED, Entities, GraphSchema
 from kg2rag.extraction.prompted.style import Messages
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, Triple, at_least, require
+from kg2rag.types import Triple
 
 
 class Settled(NamedTuple):
@@ -97,7 +97,7 @@ class ExtractionRun:
     usage : calls, tokens and cost, those of unusable answers included.
     """
 
-    extraction: Extraction
+    extraction: Extraction = field(repr=False)
     failures: tuple[FailedCall, ...]
     usage: Usage
 
@@ -105,12 +105,6 @@ class ExtractionRun:
     def failed_passages(self) -> list[str]:
         """The passages with a failed call, each once, in the corpus's order."""
         return list(dict.fromkeys(failure.passage_id for failure in self.failures))
-
-    def __repr__(self) -> str:
-        kinds = Counter(one.kind for one in self.failures)
-        failed = "".join(f", failed calls, {kind}: {count}" for kind, count in kinds.items())
-        numbers = f"triples: {len(self.extraction.triples)}, failed passages: {len(self.failed_passages)}{failed}"
-        return f"ExtractionRun({numbers}, usage: {self.usage})"
 
 
 class ExtractionError(RuntimeError):
@@ -149,6 +143,11 @@ def tidy(text: str) -> str:
     return "" if line in _QUOTES else line
 
 
+def named_in(answer: Entities, notes: Counter[str]) -> list[str]:
+    """The names of an answer, each once."""
+    return [one.name for one in clean_entities(map(Entity, answer.entities), GraphSchema(), notes, str)]
+
+
 def clean_entities(
     given: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
 ) -> list[Entity]:
@@ -161,11 +160,8 @@ def clean_entities(
     kept: dict[str, Entity] = {}
     for one in given:
         name, kind = tidy(one.name), tidy(one.type)
-        if not name:
-            notes["dropped: entities that are blank"] += 1
-            continue
-        if len(name) > LONGEST:
-            notes[f"dropped: entities longer than {LONGEST} characters"] += 1
+        if not 0 < len(name) <= LONGEST:
+            notes[f"dropped: entities {f'longer than {LONGEST} characters' if name else 'that are blank'}"] += 1
             continue
         if known and kind and entity_key(kind) not in known:
             notes["entities of a type outside the schema, kept without one"] += 1
@@ -186,16 +182,23 @@ def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, no
     kept: dict[tuple[str, ...], Triple] = {}
     for one in given:
         parts = tuple(map(tidy, one.parts))
-        if cause := _fault(parts, one.confidence, known):
-            notes[f"dropped: {cause}"] += 1
+        head, relation, tail = (*parts, "", "", "")[:3]
+        faults = {
+            "triples without exactly three parts": len(parts) != 3,
+            "triples with a blank part": not all(parts),
+            f"triples with a part longer than {LONGEST} characters": any(len(part) > LONGEST for part in parts),
+            "triples from an entity to itself": entity_key(head) == entity_key(tail),
+            "triples of a relation outside the schema": known and entity_key(relation) not in known,
+            "triples of confidence 0": one.confidence <= 0,
+        }
+        if fault := next((name for name, found in faults.items() if found), None):
+            notes[f"dropped: {fault}"] += 1
             continue
-        head, relation, tail = parts
         weights = min(max(one.strength, LEAST), GREATEST), min(one.confidence, 1.0)
         notes["strengths and confidences out of range, brought into it"] += weights != (one.strength, one.confidence)
         notes["dropped: triples that a passage has already"] += parts in kept
-        found = Triple(
-            head, known.get(entity_key(relation), relation), tail, passage_id, *weights, tidy(one.description)
-        )
+        relation = known.get(entity_key(relation), relation)
+        found = Triple(head, relation, tail, passage_id, *weights, tidy(one.description))
         first = kept.setdefault(parts, found)
         kept[parts] = replace(
             first,
@@ -204,67 +207,3 @@ def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, no
             description=first.description or found.description,
         )
     return list(kept.values())
-
-
-def _fault(parts: tuple[str, ...], confidence: float, known: dict[str, str]) -> str | None:
-    """Why a graph cannot have a triple, as notes call it: a part of more than `LONGEST` characters is a sentence."""
-    if len(parts) != 3:
-        return "triples without exactly three parts"
-    if not all(parts):
-        return "triples with a blank part"
-    if max(map(len, parts)) > LONGEST:
-        return f"triples with a part longer than {LONGEST} characters"
-    if entity_key(parts[0]) == entity_key(parts[2]):
-        return "triples from an entity to itself"
-    if known and entity_key(parts[1]) not in known:
-        return "triples of a relation outside the schema"
-    return None if confidence > 0 else "triples of confidence 0"
-
-
-class TypesSeen(BaseModel):
-    """The types of entities and relations that a text is about."""
-
-    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
-
-    entity_types: list[str]
-    relation_types: list[str]
-
-
-INFER = """\
-Design the schema of a knowledge graph for a collection of texts of which you see one. List the types of the entities \
-that it names (singular common nouns, such as person, organisation, place) and the types of the relations between them \
-(short verb phrases in the third person, such as works for, located in). Prefer general types that other texts of the \
-collection will share; list none twice. Answer with a JSON object: \
-{"entity_types": ["…", …], "relation_types": ["…", …]}."""
-
-
-def infer_schema(model: ChatModel, corpus: Corpus, *, passages: int = 20, retry_failed: bool = False) -> GraphSchema:
-    """Types that a model names for some passages, the 20 most frequent of each kind, ties in the order of the passages.
-
-    `passages` : how many are read, evenly spaced over the corpus; a call each.
-
-    Raises
-    ------
-    CompletionError : a call failed; it names the passage. ValueError : no passage brought a type.
-    """
-    require("passages", passages, int, at_least(1))
-    count = min(passages, len(corpus))
-    rows = [at * len(corpus) // count for at in range(count)]
-    told = {"role": "system", "content": INFER}
-    prompts = [[told, {"role": "user", "content": corpus[row].contents}] for row in rows]
-    settled = settle(model, prompts, TypesSeen, retry_failed=retry_failed, progress="types")
-    seen: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
-    spelled: dict[tuple[str, str], str] = {}
-    for row, (outcome, *_) in zip(rows, settled, strict=True):
-        if isinstance(outcome, Failure):
-            reason = f"the types of passage {corpus.ids[row]!r}: {outcome.reason}"
-            raise CompletionError(replace(outcome, reason=reason))
-        for name in FIELDS:
-            names = [" ".join(each.split()) for each in getattr(outcome.parsed, name) if each.strip()]
-            seen[name].update(dict.fromkeys(map(entity_key, names), 1))
-            for each in names:
-                spelled.setdefault((name, entity_key(each)), each)
-    if not any(seen.values()):
-        raise ValueError(f"The model named no type for any of {count} passages. Give a schema, or build without one.")
-    kept = {name: {spelled[name, key]: "" for key, _ in seen[name].most_common(20)} for name in FIELDS}
-    return GraphSchema(**kept)

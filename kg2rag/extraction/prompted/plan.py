@@ -6,13 +6,15 @@ an answer is that of the text times the style's own `growth`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg2rag.compute import ChatModel, Completion, TokenCounter
-from kg2rag.extraction.prompted.answers import latest, unusable
-from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
+from kg2rag.extraction.prompted.answers import latest, named_in, unusable
+from kg2rag.extraction.prompted.schema import Entities
+from kg2rag.extraction.prompted.style import Excerpt, PromptStyle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,52 +87,29 @@ class ExtractionPlan:
         )
 
 
-@dataclass
-class Progress:
-    """The state of the excerpts of a corpus before a step.
-
-    Of `known` excerpts the earlier steps are answered, with these entities; of `coming` ones they are still to be sent,
-    with the estimated tokens of their entities; of `blocked` ones the earlier step has an unusable answer.
-    """
-
-    known: dict[Excerpt, Sequence[str]]
-    coming: dict[Excerpt, float] = field(default_factory=dict)
-    blocked: int = 0
-
-
-def look(
-    step: PromptStep, before: Progress, model: ChatModel, counter: TokenCounter, *, retry_failed: bool
-) -> tuple[StepPlan, dict[Excerpt, Completion[Any]], Progress]:
-    """The plan of a step, the answers that the store has, and the excerpts that the next step has to wait for."""
-    prompts = {excerpt: step.messages(excerpt, names) for excerpt, names in before.known.items()}
-    outcomes = {excerpt: latest(model, prompt, step.form) for excerpt, prompt in prompts.items()}
-    answers = {excerpt: outcome for excerpt, outcome in outcomes.items() if isinstance(outcome, Completion)}
-    failed = {excerpt for excerpt, outcome in outcomes.items() if unusable(outcome) and not retry_failed}
-    waiting = [excerpt for excerpt in outcomes if excerpt not in answers and excerpt not in failed] + [*before.coming]
-
-    prompts |= {excerpt: step.messages(excerpt) for excerpt in before.coming}
-    texts = dict(zip(prompts, counter.count([excerpt.text for excerpt in prompts]), strict=True))
-    sent = {excerpt: n + before.coming.get(excerpt, 0) for excerpt, n in _sent(step, prompts, model, counter).items()}
-    coming = {excerpt: step.growth * texts[excerpt] for excerpt in waiting}
-    plan = StepPlan(
-        step=step.name,
-        calls=len(prompts) + before.blocked,
-        stored=len(answers),
-        unusable=len(failed) + before.blocked,
-        to_ask=len(waiting),
-        prompt_tokens=round(sum(sent[excerpt] for excerpt in waiting)),
-        completion_tokens=round(sum(coming.values())),
-    )
-    return plan, answers, Progress({}, coming, before.blocked + len(failed))
-
-
-def _sent(
-    step: PromptStep, prompts: Mapping[Excerpt, Messages], model: ChatModel, counter: TokenCounter
-) -> dict[Excerpt, int]:
-    """Tokens of each prompt; what all prompts of a step share is counted once."""
-    shared = step.messages(Excerpt(0, "", ""))[:-1]
-    # What the model adds: a message with the schema, where the endpoint does not take it as a parameter.
-    added = model.request(shared, step.form)["messages"]
-    tokens = sum(counter.count([message["content"] for message in added])) + PER_MESSAGE * (len(added) + 1)
-    questions = counter.count([prompt[-1]["content"] for prompt in prompts.values()])
-    return {excerpt: tokens + count for excerpt, count in zip(prompts, questions, strict=True)}
+def planned(
+    style: PromptStyle, excerpts: Iterable[Excerpt], model: ChatModel, counter: TokenCounter, *, retry_failed: bool
+) -> Iterator[StepPlan]:
+    """The plan of every step."""
+    known: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())  # their earlier steps are answered: the entities
+    coming: dict[Excerpt, float] = {}  # theirs are still to be sent: the tokens of the answers
+    blocked = 0  # theirs have unusable answers
+    for step in style.steps:
+        stored = {one: latest(model, step.messages(one, names), step.form) for one, names in known.items()}
+        answers = {one: outcome for one, outcome in stored.items() if isinstance(outcome, Completion)}
+        failed = {one for one, outcome in stored.items() if unusable(outcome) and not retry_failed}
+        waiting = [*(one for one in stored if one not in answers and one not in failed), *coming]
+        questions = [step.messages(one, known.get(one, ()))[-1]["content"] for one in waiting]
+        # The same for all: the other messages, and one with the schema where the endpoint takes it as no parameter.
+        shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form)["messages"]
+        each = sum(counter.count([message["content"] for message in shared])) + PER_MESSAGE * (len(shared) + 1)
+        sent = sum(counter.count(questions)) + each * len(waiting) + sum(coming.values())
+        calls = len(stored) + len(coming) + blocked
+        blocked += len(failed)
+        coming = dict(
+            zip(waiting, (step.growth * n for n in counter.count([one.text for one in waiting])), strict=True)
+        )
+        numbers = len(answers), blocked, len(waiting), round(sent), round(sum(coming.values()))
+        yield StepPlan(step.name, calls, *numbers)
+        if step.schema is Entities:
+            known = {one: named_in(answer.parsed, Counter()) for one, answer in answers.items()}

@@ -8,7 +8,6 @@ parts becomes `()`, to be dropped and counted; anything else that does not fit f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,7 +16,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model, model_validator
 
-from kg2rag.compute import new_file
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, existing, quote, read_toml
 
@@ -43,7 +41,18 @@ class GraphSchema:
 
     def __post_init__(self) -> None:
         for name in FIELDS:
-            object.__setattr__(self, name, _types(name, getattr(self, name)))
+            given: Any = getattr(self, name)
+            if not isinstance(given, list | tuple | Mapping):
+                wanted = "a list of types, or a table of types and their meanings"
+                raise ValueError(f"{name} is {quote(given)}; needed: {wanted}.")
+            kept: dict[str, str] = {}
+            for each, about in given.items() if isinstance(given, Mapping) else ((one, "") for one in given):
+                if not isinstance(each, str) or not isinstance(about, str) or not each.strip():
+                    raise ValueError(f"{name} has {quote(each)} = {quote(about)}; needed: strings, and no blank type.")
+                if entity_key(each) in map(entity_key, kept):
+                    raise ValueError(f"{name} has {each!r} twice.")
+                kept[each.strip()] = " ".join(about.split())
+            object.__setattr__(self, name, kept)
 
     def __bool__(self) -> bool:
         return bool(self.entity_types or self.relation_types)
@@ -62,45 +71,6 @@ class GraphSchema:
         if not schema:
             raise DataError(f"{file}: no type at all. Give entity_types, relation_types or both, or no schema.")
         return schema
-
-    def write(self, path: Path) -> None:
-        """Write the TOML file that `read` reads."""
-        lines = []
-        for name in FIELDS:
-            types = getattr(self, name)
-            lines += [f"[{name}]", *(f"{_quoted(each)} = {_quoted(about)}" for each, about in types.items()), ""]
-        with new_file(path) as partial:
-            partial.write_text("\n".join(lines), encoding="utf-8")
-
-    def clause(self) -> str:
-        """The part of an instruction that says which types there are."""
-        said = []
-        for kind, types in (("type of an entity", self.entity_types), ("relation", self.relation_types)):
-            listed = "; ".join(f"{name} ({about})" if about else name for name, about in types.items())
-            said += [f"The {kind} is one of these, and what fits none is left out: {listed}."] if types else []
-        return " ".join(said)
-
-
-def _types(name: str, given: object) -> dict[str, str]:
-    if isinstance(given, list | tuple):
-        given = [(each, "") for each in given]
-    elif isinstance(given, Mapping):
-        given = given.items()
-    else:
-        raise ValueError(f"{name} is {quote(given)}; needed: a list of types, or a table of types and their meanings.")
-    kept: dict[str, str] = {}
-    for each, about in given:
-        if not isinstance(each, str) or not isinstance(about, str) or not each.strip():
-            raise ValueError(f"{name} has {quote(each)} = {quote(about)}; needed: strings, and no blank type.")
-        if entity_key(each) in map(entity_key, kept):
-            raise ValueError(f"{name} has {each!r} twice.")
-        kept[each.strip()] = " ".join(about.split())
-    return kept
-
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML, which is written as one of JSON, save for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 # The forms of answers. Names and docstrings of their models are part of the schema that is sent, and so of the keys of
@@ -134,10 +104,6 @@ def _as_triple(value: object) -> object:
     if not isinstance(named, dict):
         return value  # neither list nor object: the answer does not fit
     return tuple(_written(named[part]) for part in PARTS) if {*named} == {*PARTS} else ()
-
-
-def _as_entity(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
 
 
 def _as_name(value: object) -> object:
@@ -215,10 +181,11 @@ def stated(schema: GraphSchema) -> type[Stated]:
         strength=_number(UNSTATED, LEAST, GREATEST),
         confidence=_number(1.0, 0, 1),
     )
+    named = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
     return create_model(
         "Stated",
         __base__=Stated,
         __doc__=Stated.__doc__,
-        entities=(list[Annotated[entity, BeforeValidator(_as_entity)]], ...),  # type: ignore[valid-type]
+        entities=(list[Annotated[entity, named]], ...),  # type: ignore[valid-type]
         relations=(list[Annotated[relation, BeforeValidator(_as_relation)]], ...),  # type: ignore[valid-type]
     )

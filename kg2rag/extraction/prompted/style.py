@@ -102,20 +102,20 @@ class PromptStyle:
         return schema if isinstance(schema := self.steps[0].schema, GraphSchema) else None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
-        """The style under a schema, which is added to its instruction.
+        """The style under a schema, in place of the worked examples, which would teach types of their own.
 
-        The worked examples go: they have types of their own, and would teach those.
-
-        Raises
-        ------
-        ValueError : the style asks for no types.
+        ValueError where it asks for no types.
         """
         if self.types is None:
             raise ValueError(f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'.")
         if not types:
             return self
+        said = []
+        for kind, listed in (("type of an entity", types.entity_types), ("relation", types.relation_types)):
+            each = "; ".join(f"{name} ({about})" if about else name for name, about in listed.items())
+            said += [f"The {kind} is one of these, and what fits none is left out: {each}."] if listed else []
         (step,) = self.steps
-        instruction = f"{step.instruction}\n{types.clause()}"
+        instruction = f"{step.instruction}\n{' '.join(said)}"
         return replace(self, steps=(replace(step, instruction=instruction, examples=(), schema=types),))
 
     @property

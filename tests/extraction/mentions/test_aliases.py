@@ -6,15 +6,14 @@ import pytest
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.text.normalisation import is_date_or_number
 from kg2rag.types import Corpus, Passage
 
 
-def extracted(*pages: tuple[str, str], aliases: bool = True) -> Extraction:
+def extracted(*pages: tuple[str, str]) -> Extraction:
     """What `Mentions` finds in passages p0, p1, … of these titles and texts."""
     passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
-    return Mentions(aliases=aliases).extract(Corpus.from_passages(passages))
+    return Mentions().extract(Corpus.from_passages(passages))
 
 
 def others(*pages: tuple[str, str]) -> dict[str, tuple[str, ...]]:
@@ -70,7 +69,6 @@ def test_an_acronym_counts_letter_by_letter() -> None:
 
 def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
     pages = (UNION, ("Ann", "She left the EU."), ("Bob", "He joined the EU."))
-    assert "EU" in [entity.name for entity in extracted(*pages, aliases=False).entities]
     found = extracted(*pages)
     assert "EU" not in [entity.name for entity in found.entities]
     assert facts(found) == {("European Union", "p1"), ("European Union", "p2")}
@@ -169,15 +167,6 @@ def test_dates_and_numbers_are_told_from_names(key: str, expected: bool) -> None
     assert is_date_or_number(key) is expected
 
 
-def test_without_aliases_the_extractor_is_the_table() -> None:
-    passages = [Passage("p0", *UNION, "d0", 0), Passage("p1", "Ann", "She left the EU in 1984.", "d1", 0)]
-    corpus = Corpus.from_passages([*passages, Passage("p2", "1984", "A year.", "d2", 0)])
-    table = find_mentions(corpus)
-    found = Mentions(aliases=False).extract(corpus)
-    assert facts(found) == {(table.names[key], corpus.ids[row]) for key, row in zip(table.key, table.row, strict=True)}
-    assert found.notes == {}
-
-
-def test_the_fingerprint_tells_whether_aliases_were_read() -> None:
-    assert Mentions(aliases=False, terms=False).fingerprint == "mentions-3"
-    assert Mentions().fingerprint != Mentions(aliases=False).fingerprint
+def test_the_fingerprint_tells_whether_terms_were_read() -> None:
+    assert Mentions().fingerprint == "mentions-3, aliases-3, terms-1"
+    assert Mentions(terms=False).fingerprint == "mentions-3, aliases-3"

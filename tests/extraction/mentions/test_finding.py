@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mentions_one_by_one import as_reference, found_one_by_one
 
-from kg2rag.compute import Store, workers
 from kg2rag.datasets import load
-from kg2rag.extraction.mentions import finding
-from kg2rag.extraction.mentions.finding import find_mentions, mentions_in
+from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.extraction.mentions.table import mention_sentences
 from kg2rag.types import Corpus, Passage
 
@@ -39,9 +36,8 @@ def test_the_table_is_that_of_the_rules_whatever_the_shards(corpus: Corpus, size
     assert as_reference(find_mentions(corpus, size=size)) == expected
 
 
-@pytest.mark.parametrize("name", ["bundled"])
-def test_the_table_of_the_teaching_set_is_that_of_the_rules(name: str) -> None:
-    corpus = load(name).corpus
+def test_the_table_of_the_teaching_set_is_that_of_the_rules() -> None:
+    corpus = load("bundled").corpus
     assert as_reference(find_mentions(corpus, size=20_000)) == found_one_by_one(corpus)
 
 
@@ -50,38 +46,6 @@ def test_the_table_of_the_teaching_set_is_that_of_the_rules(name: str) -> None:
 def test_the_table_of_public_texts_is_that_of_the_rules(name: str, folder: str, shared_data: Path) -> None:
     corpus = load(name, path=shared_data / folder).corpus
     assert as_reference(find_mentions(corpus, size=1 << 18)) == found_one_by_one(corpus)
-
-
-def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
-    corpus = load("bundled").corpus
-    with workers(2):
-        table = find_mentions(corpus, Store(tmp_path), size=20_000)
-    assert as_reference(table) == as_reference(find_mentions(corpus))
-
-
-def test_an_interrupted_search_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus, store, read = load("bundled").corpus, Store(tmp_path), list[int]()
-
-    def interrupted_after(shards: int) -> Callable[..., finding.ShardMentions]:
-        def counted(shard: finding.Shard, *given: object) -> finding.ShardMentions:
-            if shards == 0 or len(read) == shards:
-                raise KeyboardInterrupt
-            read.append(shard.first)
-            return mentions_in(shard, *given)  # type: ignore[arg-type]
-
-        return counted
-
-    monkeypatch.setattr(finding, "mentions_in", interrupted_after(2))
-    with pytest.raises(KeyboardInterrupt):
-        find_mentions(corpus, store, size=20_000)
-    begun = list(read)
-    monkeypatch.setattr(finding, "mentions_in", interrupted_after(10_000))
-    table = find_mentions(corpus, store, size=20_000)
-    assert len(begun) == 2
-    assert len(read) == len(set(read)) == 3
-    assert as_reference(table) == as_reference(find_mentions(corpus))
-    monkeypatch.setattr(finding, "mentions_in", interrupted_after(0))
-    assert as_reference(find_mentions(corpus, store, size=20_000)) == as_reference(table)
 
 
 def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once() -> None:
