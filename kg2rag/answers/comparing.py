@@ -57,10 +57,10 @@ class AnswerComparison:
     def to_frame(self) -> pd.DataFrame:
         """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
         frames = [
-            scores.assign(tokens=[context.tokens for context in self.contexts[name]])
+            scores.assign(system=name, tokens=[context.tokens for context in self.contexts[name]])
             for name, scores in self.scores.items()
         ]
-        return pd.concat(frames, keys=list(self.scores), names=["system"]).reset_index("system").reset_index(drop=True)
+        return pd.concat(frames, ignore_index=True)[["system", *frames[0].columns.drop("system")]]
 
     def save(self, folder: Path) -> None:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read).
@@ -82,8 +82,7 @@ class AnswerComparison:
         return self.table.round(3).to_string()
 
     def _repr_html_(self) -> str:
-        html: str = self.table.round(3).to_html()
-        return html
+        return str(self.table.round(3).to_html())
 
 
 def compare_answers(

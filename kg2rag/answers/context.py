@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -124,20 +124,36 @@ class ContextFormatter:
         return self._below(FormattedContext("", 0), ranking, described)
 
     def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
-        """The passages below a block that is within the budget already."""
-        pieces = _Pieces(self.passage_tokens, self._counter, above.text)
+        """The passages below a block that is within the budget already.
+
+        A piece costs what it and the separator before it cost alone. For WordPiece, which never joins across white
+        space, that is exact; where the whole costs more than its pieces, the last ones go.
+        """
+        pieces: list[tuple[str, str, Citation | None]] = [(above.text, "", None)]
+        spent, dropped, keys = self._counter.count([above.text])[0], [*above.dropped], dict[str, str]()
+
+        def add(piece: str, what: str, before: str, citation: Citation | None = None) -> bool:
+            nonlocal spent
+            text = f"{before}{piece}" if pieces[-1][0] else piece
+            tokens = spent + self._counter.count([text])[0]
+            if fits := tokens <= self.passage_tokens:
+                spent = tokens
+                pieces.append((text, what, citation))
+            else:
+                dropped.append(Dropped(what, "budget"))
+            return fits
+
         heading = "## Related Entities\n\n"
         for text in described:
-            if pieces.add(f"{heading}{text}", text, "\n\n"):
+            if add(f"{heading}{text}", text, "\n\n"):
                 heading = ""
-        keys: dict[str, str] = {}
         named = {entity.name for entity in ranking.notes.linked or ()}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
             key = f"[{len(keys) + 1}]"
             sameness = normalise(passage.contents) or passage.contents
             if sameness in keys:
-                pieces.dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
+                dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
                 continue
             way = hit.path, reached(hit.path, named), len(hit.path)
             citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, *way)
@@ -145,10 +161,12 @@ class ContextFormatter:
             path = "; ".join(one_line(str(triple)) for triple in hit.path)
             head = f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
             before = AFTER_BLOCK if above.text and not keys else BETWEEN
-            if pieces.add(f"{head}\n{passage.contents.strip()}", hit.passage_id, before, citation):
+            if add(f"{head}\n{passage.contents.strip()}", hit.passage_id, before, citation):
                 keys[sameness] = key
-        made = pieces.written()
-        return replace(made, dropped=(*above.dropped, *made.dropped), graph_context=above.graph_context)
+        while (tokens := self._counter.count([text := "".join(one for one, _, _ in pieces)])[0]) > self.passage_tokens:
+            dropped.append(Dropped(pieces.pop()[1], "budget"))
+        citations = tuple(citation for _, _, citation in pieces if citation is not None)
+        return FormattedContext(text, tokens, citations, tuple(dropped), above.graph_context)
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -159,38 +177,6 @@ class ContextFormatter:
         return list(dict.fromkeys(graph.entity(name) if isinstance(name, str) else int(name) for name in entities))
 
 
-class _Pieces:
-    """The pieces of a text that fit a budget.
-
-    A piece costs what it and the separator before it cost alone. For WordPiece, which never joins across white space,
-    that is exact; where the whole costs more than its pieces, the last ones go.
-    """
-
-    def __init__(self, budget: int, counter: TokenCounter, above: str) -> None:
-        self.budget, self.counter = budget, counter
-        self.tokens = counter.count([above])[0]
-        self.kept: list[tuple[str, str, Citation | None]] = [(above, "", None)]
-        self.dropped: list[Dropped] = []
-
-    def add(self, piece: str, what: str, before: str, citation: Citation | None = None) -> bool:
-        """Append a piece with its separator, which the first has not, if it fits."""
-        text = f"{before}{piece}" if self.kept[-1][0] else piece
-        tokens = self.tokens + self.counter.count([text])[0]
-        if fits := tokens <= self.budget:
-            self.tokens = tokens
-            self.kept.append((text, what, citation))
-        else:
-            self.dropped.append(Dropped(what, "budget"))
-        return fits
-
-    def written(self) -> FormattedContext:
-        """The text with its tokens, counted over the whole."""
-        while (tokens := self.counter.count([text := "".join(piece for piece, _, _ in self.kept)])[0]) > self.budget:
-            self.dropped.append(Dropped(self.kept.pop()[1], "budget"))
-        citations = tuple(citation for _, _, citation in self.kept if citation is not None)
-        return FormattedContext(text, tokens, citations, tuple(self.dropped))
-
-
 def assemble(
     kb: KnowledgeBase,
     queries: Sequence[Query],
@@ -199,17 +185,17 @@ def assemble(
     tokens: int = TOKENS,
     graph_tokens: int | None = None,
     hops: int = 1,
-    linker: linking.Linker | None = None,
     counter: TokenCounter | None = None,
 ) -> list[FormattedContext]:
     """One context a query, with the citations of its passages and what was left out of both parts.
+
+    Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
     Parameters
     ----------
     tokens : of the whole text, at most; `graph_tokens` : of the graph block, a ninth of them where not given, 0 for no
         block.
     hops : how far the chains of the graph block lead, see `ContextFormatter`.
-    linker : finds the entities of queries whose rankings name none; the designs' chain of linkers where not given.
     counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
 
     Raises
@@ -224,18 +210,15 @@ def assemble(
     if len(queries) != len(rankings):
         raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
     writer = ContextFormatter(kb, graph_tokens=share, passage_tokens=tokens, hops=hops, counter=counter)
-    said = [ranking.notes.linked for ranking in rankings]
-    others = [query for query, linked in zip(queries, said, strict=True) if linked is None]
-    links: list[list[linking.Link]] = [[] for _ in others]
-    if share and others and kb.graph.n_entities:
-        links = (linker or linking.of(linking.DESIGN, kb)).link_batch(others)
-    found = iter(links)
-    entities: list[list[str | int]] = [
-        [link.entity for link in next(found)] if linked is None else [entity.name for entity in linked]
-        for linked in said
-    ]
-    blocks = [writer.graph(named if share else ()) for named in entities]
-    return [writer._below(block, ranking) for block, ranking in zip(blocks, rankings, strict=True)]
+    entities: list[Sequence[str | int]] = [()] * len(queries)
+    if share:
+        entities = [[entity.name for entity in ranking.notes.linked or ()] for ranking in rankings]
+        others = [at for at, ranking in enumerate(rankings) if ranking.notes.linked is None]
+        if others and kb.graph.n_entities:
+            links = linking.of(linking.DESIGN, kb).link_batch([queries[at] for at in others])
+            for at, found in zip(others, links, strict=True):
+                entities[at] = [link.entity for link in found]
+    return [writer._below(writer.graph(named), ranking) for named, ranking in zip(entities, rankings, strict=True)]
 
 
 def context(

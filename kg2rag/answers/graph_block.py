@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from kg2rag.answers.graph_context import GraphContext, one_line
@@ -30,60 +31,46 @@ class Dropped:
 
 
 class Line(NamedTuple):
-    """A label and the items after it, strongest first; of those that do not fit, no weaker one is written either."""
+    """A label and the items after it, strongest first; of those that do not fit, no weaker one is written either.
 
+    `section` : its number and heading, which is written with the first item of its lines.
+    """
+
+    section: tuple[int, str]
     label: str
     items: Sequence[str]
     separator: str = ", "
 
 
-class Section(NamedTuple):
-    """A heading and the lines below it; the heading is written with the first item."""
-
-    heading: str
-    lines: Sequence[Line]
-
-
-def shared(
-    top: str, sections: Sequence[Section], budget: int, counter: TokenCounter
-) -> tuple[str, int, tuple[Dropped, ...]]:
+def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
     """The text that fits, its tokens, and what was left out; nothing fits where `top`, its first lines, does not.
 
-    The lines of all sections take turns: their first items, then the second of each that has one, and so on, so that no
-    hub crowds out another section and what one does not need goes to the others. The whole text is counted with every
-    item: the budget holds for any tokenizer.
+    The lines take turns: their first items, then the second of each that has one, and so on, so that no hub crowds out
+    another section and what one does not need goes to the others. The whole text is counted with every item: the budget
+    holds for any tokenizer.
     """
     if (tokens := counter.count([top])[0]) > budget:
-        return "", 0, (Dropped(top, "budget"),)
-    written, dropped = [[0] * len(section.lines) for section in sections], []
-    turns = [
-        (number, at, of)
-        for at, section in enumerate(sections)
-        for of, line in enumerate(section.lines)
-        for number in range(len(line.items))
-    ]
-    for number, at, of in sorted(turns):
-        line = sections[at].lines[of]
-        if written[at][of] == number:
-            written[at][of] += 1
-            if (spent := counter.count([_text(top, sections, written)])[0]) <= budget:
-                tokens = spent
+        return "", 0, [Dropped(top, "budget")]
+    written, dropped, text = [0] * len(lines), list[Dropped](), top
+    for number, at in sorted((number, at) for at, line in enumerate(lines) for number in range(len(line.items))):
+        line = lines[at]
+        if written[at] == number:
+            written[at] += 1
+            longer = _text(top, lines, written)
+            if (spent := counter.count([longer])[0]) <= budget:
+                text, tokens = longer, spent
                 continue
-            written[at][of] -= 1
-        dropped.append(Dropped(f"{line.label}{line.items[number]}" or sections[at].heading, "budget"))
-    return _text(top, sections, written), tokens, tuple(dropped)
+            written[at] -= 1
+        dropped.append(Dropped(f"{line.label}{line.items[number]}" or line.section[1], "budget"))
+    return text, tokens, dropped
 
 
-def _text(top: str, sections: Sequence[Section], written: Sequence[Sequence[int]]) -> str:
+def _text(top: str, lines: Sequence[Line], written: Sequence[int]) -> str:
     parts = [top]
-    for section, counts in zip(sections, written, strict=True):
-        lines = [
-            f"{line.label}{line.separator.join(line.items[:count])}"
-            for line, count in zip(section.lines, counts, strict=True)
-            if count
-        ]
-        if lines:
-            parts.append("\n".join([section.heading, *filter(None, lines)]))
+    for (_, heading), pairs in groupby(zip(lines, written, strict=True), key=lambda pair: pair[0].section):
+        texts = [f"{line.label}{line.separator.join(line.items[:count])}" for line, count in pairs if count]
+        if texts:
+            parts.append("\n".join([heading, *filter(None, texts)]))
     return "\n\n".join(parts)
 
 
@@ -93,8 +80,8 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
     """
     named = [entity for entity in data.entities if not entity.hops]
-    names, sections, cut = {entity.name for entity in named}, list[Section](), list[Dropped]()
-    for entity in named:
+    names, lines, cut = {entity.name for entity in named}, list[Line](), list[Dropped]()
+    for number, entity in enumerate(named):
         related = []
         for fact in (one for one in data.relationships if entity.name in (one.source, one.target)):
             other, relation = fact.read_from(entity.name)
@@ -102,8 +89,9 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
             weight = "" if fact.strength == UNSTATED or repeated else f", weight: {fact.strength:g}"
             related.append(f"{other} ({relation}{weight})")
         described = [one_line(entity.description)] if entity.description.strip() else []
-        lines = [Line("Related: ", related[:limit]), Line("Description: ", described)]
-        sections.append(Section(f"### {entity.titled}", [line for line in lines if line.items] or [Line("", [""])]))
+        own = {"Related: ": related[:limit], "Description: ": described}
+        section, filled = (number, f"### {entity.titled}"), [(label, items) for label, items in own.items() if items]
+        lines += [Line(section, *one) for one in filled or [("", [""])]]
     others = [one for one in data.entities if one.hops and one.description.strip()]
     lists = {
         "Related Entities": [f"- {one.titled}: {one_line(one.description)}" for one in others],
@@ -112,9 +100,9 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
     }
     for heading, items in lists.items():
         if items:
-            sections.append(Section(f"### {heading}", [Line("", items[:limit], "\n")]))
+            lines.append(Line((-1, f"### {heading}"), "", items[:limit], "\n"))
         if len(items) > limit:
             cut.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
     top = f"{HEADER}\nQuery entities: [{', '.join(one_line(one.name) for one in named)}]"
-    text, tokens, dropped = shared(top, sections, budget, counter)
+    text, tokens, dropped = shared(top, lines, budget, counter)
     return text, tokens, [*dropped, *(cut if text else ())]

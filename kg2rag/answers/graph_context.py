@@ -165,19 +165,14 @@ def _other(graph: KnowledgeGraph, index: int, end: int) -> int:
 
 
 def _relationship(kb: KnowledgeBase, index: int, start: int) -> Relationship:
-    triple, out = kb.graph.triple(index), int(kb.graph.triples.heads[index]) == start
-    described = one_line(triple.description) or _evidence(kb, index)
-    return Relationship(triple.head, triple.tail, triple.relation, described, triple.strength, "out" if out else "in")
-
-
-def _evidence(kb: KnowledgeBase, index: int) -> str:
-    """The first sentence of the stating passage that names both ends; "" for none."""
-    table, names = kb.graph.triples, kb.graph.names
-    if (row := int(table.passages[index])) < 0:
-        return ""
-    ends = [f" {normalise(names[code])} " for code in (table.heads[index], table.tails[index])]
-    words = ((sentence, f" {normalise(sentence)} ") for sentence in kb.corpus.sentences(row))
-    return next((one_line(sentence) for sentence, read in words if all(end in read for end in ends)), "")
+    triple, table = kb.graph.triple(index), kb.graph.triples
+    described, row = one_line(triple.description), int(table.passages[index])
+    if not described and row >= 0:  # the first sentence of the stating passage that names both ends
+        ends = [f" {normalise(name)} " for name in (triple.head, triple.tail)]
+        words = ((sentence, f" {normalise(sentence)} ") for sentence in kb.corpus.sentences(row))
+        described = next((one_line(sentence) for sentence, read in words if all(end in read for end in ends)), "")
+    direction = "out" if int(table.heads[index]) == start else "in"
+    return Relationship(triple.head, triple.tail, triple.relation, described, triple.strength, direction)
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("inverses.toml").read_text(encoding="utf-8"))
@@ -199,22 +194,16 @@ def inverse(relation: str) -> str:
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
     """
     words = _WORDS.split(relation.strip())
-    known = _INVERSES.get("_".join(words).lower()) or _passive([word.lower() for word in words])
+    known = _INVERSES.get("_".join(words).lower())
+    verb, *rest = (word.lower() for word in words)
+    is_verb = verb.isalpha() and re.fullmatch("..+[^s]s", verb) and verb not in _TABLES["no_verbs"]
+    if not known and is_verb and len(rest) < 2 and set(rest) <= set(_TABLES["prepositions"]):
+        regular = next(re.sub(end, made, verb) for end, made in _PARTICIPLES if re.search(end, verb))
+        known = "_".join([_TABLES["participles"].get(verb, regular), *rest, "by"])
     if not known:
         return f"inverse of {relation.strip()}"
     spelled = known if "_" in relation or len(words) == 1 else known.replace("_", " ")
     return spelled.upper() if relation.isupper() else spelled
-
-
-def _passive(words: list[str]) -> str | None:
-    """["depends", "on"] -> "depended_on_by"; None where the words are no third-person verb with a preposition."""
-    verb, *rest = words
-    if not (verb.isalpha() and re.fullmatch("..+[^s]s", verb)) or verb in _TABLES["no_verbs"]:
-        return None
-    if len(rest) > 1 or not set(rest) <= set(_TABLES["prepositions"]):
-        return None
-    regular = next(re.sub(end, made, verb) for end, made in _PARTICIPLES if re.search(end, verb))
-    return "_".join([_TABLES["participles"].get(verb, regular), *rest, "by"])
 
 
 def one_line(text: str) -> str:

@@ -111,19 +111,12 @@ class Reader:
     def _answer(self, outcome: Completion[None] | Failure) -> str | Failure:
         if isinstance(outcome, Failure):
             return outcome
-        if text := _answer_in(outcome.text, labelled=self.prompt.labelled):
-            return text
+        text = outcome.text.strip()
+        # Models often write the label in bold.
+        lines = [line.replace("*", "").strip() for line in text.splitlines()] if self.prompt.labelled else [text]
+        answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
+        if answer := answers[-1] if answers else "" if self.prompt.labelled else text:
+            return answer
         reason = f"no answer, after the label 'Answer:' where one is required; the output ends {outcome.text[-80:]!r}"
         counts = (outcome.attempts, outcome.prompt_tokens, outcome.completion_tokens)
         return Failure("output", reason, *counts, cached=outcome.cached)
-
-
-def _answer_in(output: str, *, labelled: bool) -> str:
-    """The answer in an output; "" where there is none, or no label that is required."""
-    text = output.strip()
-    if not labelled:
-        return text[len(_LABEL) :].strip() if text.casefold().startswith(_LABEL) else text
-    # Models often write the label in bold.
-    lines = [line.replace("*", "").strip() for line in text.splitlines()]
-    answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
-    return answers[-1] if answers else ""

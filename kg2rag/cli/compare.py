@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,32 +12,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from kg2rag.cli.declared import announce, arg, completing, opt, parse_settings, show, split_names, spread, tell
-from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions, WorkerOptions, known_sets
+from kg2rag.cli.declared import announce, arg, opt, parse_settings, show, split_names, spread, tell
+from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions, WorkerOptions
 
 if TYPE_CHECKING:
-    from kg2rag.evaluation import Comparison, Comparisons
     from kg2rag.types import QADataset
 
 MACRO = "Further sets, for a macro-average; --path then holds a folder by the name of each."
 METRICS = "Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."
 
 
-def _metrics(_: str) -> Iterable[str]:
-    from kg2rag.evaluation.metrics import DEFAULT_METRICS
-
-    return DEFAULT_METRICS
-
-
 @dataclass(frozen=True)
 class Asked:
     """The options of a comparison that do not depend on its sets."""
 
-    metrics: str | None = opt(None, METRICS, autocompletion=completing(_metrics, several=True))
+    metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits a query.", "--k", min=1)
     baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
-    runs: list[Path] | None = opt(None, "A TREC run file of another system; may be repeated.")
-    pairs: str | None = opt(None, "A metric in which every pair of systems is tested.")
     family: Literal["metric", "all"] = opt("metric", "Tests corrected together.")
     clustered: bool = opt(False, "Draw questions that share gold together.", "--clustered")
     out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
@@ -46,10 +36,10 @@ class Asked:
     open: bool = opt(False, "Open the report in a browser.", "--open")
 
     def options(self) -> dict[str, Any]:
-        """Those that `kg2rag.compare` takes; ValueError where --pairs is none of the metrics."""
-        metrics = list(_metrics("")) if self.metrics is None else split_names(self.metrics)
-        if self.pairs is not None and self.pairs not in metrics:
-            raise ValueError(f"--pairs {self.pairs!r} is none of the metrics: {', '.join(metrics)}.")
+        """Those that `kg2rag.compare` takes."""
+        from kg2rag.evaluation.metrics import DEFAULT_METRICS
+
+        metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
         own = {name: getattr(self, name) for name in ("k", "baseline", "family", "clustered", "fresh")}
         return {**own, "metrics": metrics, "command": _command()}
 
@@ -60,7 +50,7 @@ def compare(
     on: SystemOptions,
     by: WorkerOptions,
     asked: Asked,
-    further: list[str] | None = arg(None, MACRO, autocompletion=known_sets),
+    further: list[str] | None = arg(None, MACRO),
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out.
 
@@ -70,11 +60,11 @@ def compare(
     """
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
-    from kg2rag.evaluation.storage import other_comparison, require_place
+    from kg2rag.evaluation.storage import require_place
+    from kg2rag.extraction.sources import takes_file
+    from kg2rag.report import TerminalTable
 
     options = asked.options() | {"seed": data.seed}
-    if further and (asked.runs or asked.pairs is not None):
-        raise ValueError("--runs and --pairs are of one set. Leave them out, or name one set.")
     sets = data.several(further or [])
     folder = asked.out or Path("reports") / "+".join(sets)
     places = {name: folder / name if further else folder for name in sets}
@@ -83,56 +73,27 @@ def compare(
         require_place(place)
     loaded = {name: one.load() for name, one in sets.items()}
     first = next(iter(loaded.values()))
-    systems: Any = (lambda one: on.build(one.corpus)[1]) if further else _systems(first, on, asked.runs or ())
+    systems: Any = (lambda one: on.build(one.corpus)[1]) if further else on.build(first.corpus)[1]
     for name, one in loaded.items():
-        announce(places[name], replaced=other_comparison(places[name], one.name, None if further else list(systems)))
+        announce(places[name], one.name, None if further else list(systems))
     if further or first.questions:
         with by.open():
             counter = counter_of(on.encoder())
             result: Any = compare(systems, loaded if further else first, folder=folder, counter=counter, **options)
         show(result)
-        _more_of_sets(result, places) if further else _more_of_one(result, first, on, asked)
+        if further and len(result.metrics) > 1:
+            show(TerminalTable(result.macro_sheet))
+        for name, one in result.sets.items() if further else ():
+            tell(f"{name}: {places[name] / 'report.html'}, of {one.config['started']}")
+        graphs = [(name.partition(":")[0], file) for name, file in ({} if further else first.graph_files).items()]
+        offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
+        if on.graph == "mentions" and offers:
+            typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
     else:
         _page_to_judge(folder, systems, first, data)
     tell(f"Report: {folder / 'report.html'}")
     if asked.open and not webbrowser.open((folder / "report.html").resolve().as_uri()):
         typer.echo("No browser can be opened here.", err=True)
-
-
-def _systems(data: QADataset, on: SystemOptions, runs: Sequence[Path]) -> dict[str, Any]:
-    """The systems over a set, and the runs of others."""
-    from kg2rag.retrievers.adapters import Recorded
-    from kg2rag.retrievers.adapters.trec import name_of
-
-    systems: dict[str, Any] = on.build(data.corpus)[1]
-    for file in runs:
-        if (name := name_of(file)) in systems:
-            raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
-        systems[name] = Recorded.of(file, data.corpus, queries=[one.id for one in data.questions])
-    return systems
-
-
-def _more_of_one(result: Comparison, data: QADataset, on: SystemOptions, asked: Asked) -> None:
-    """What was asked for beside the table, and the graphs that were not used."""
-    from kg2rag.extraction.sources import takes_file
-    from kg2rag.report import pairs_table
-
-    if asked.pairs is not None:
-        show(pairs_table(result.sheet, result.pairs(asked.pairs), asked.pairs))
-    graphs = [(name.partition(":")[0], file) for name, file in data.graph_files.items()]
-    offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
-    if on.graph == "mentions" and offers:
-        typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
-
-
-def _more_of_sets(result: Comparisons, places: Mapping[str, Path]) -> None:
-    """The means of every metric, and where the comparison of each set lies."""
-    from kg2rag.report import TerminalTable
-
-    if len(result.metrics) > 1:
-        show(TerminalTable(result.macro_sheet))
-    for name, one in result.sets.items():
-        tell(f"{name}: {places[name] / 'report.html'}, of {one.config['started']}")
 
 
 def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw: DrawOptions) -> None:
@@ -169,7 +130,7 @@ def compare_graphs(
     """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
-    from kg2rag.evaluation.storage import other_comparison, require_place
+    from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, labelled
@@ -188,7 +149,7 @@ def compare_graphs(
     if placebo:
         shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
     build_all(first, wanted, changes)  # refuses what it does not know before any work
-    announce(folder, replaced=other_comparison(folder, questions.name))
+    announce(folder, questions.name)
     strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
     with by.open():
         result = compare(

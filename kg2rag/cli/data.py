@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 
 SOME_FAILED = 3
@@ -32,7 +31,7 @@ def list_datasets() -> None:
         else:
             offers = [_readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
             rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
-    show(table(("name", "what it is", "settings", "passages", "licence"), rows))
+    show_table(("name", "what it is", "settings", "passages", "licence"), rows)
 
 
 @datasets_app.command()
@@ -41,7 +40,7 @@ def info(data: DrawOptions) -> None:
     """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
     from kg2rag.datasets import info as run
 
-    show(table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items())))
+    show_table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
 
 
 @datasets_app.command()
@@ -50,53 +49,44 @@ def lint(data: DrawOptions) -> None:
     """What is odd about a set: duplicates, answers given away, gold that is missing."""
     from kg2rag.datasets import lint as run
 
-    found = run(data.load()).drop(columns="of")
+    found = run(data.load())
     rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in found.to_numpy().tolist())
-    show(table(list(map(str, found)), rows) if len(found) else "Nothing found.")
-
-
-@dataclass(frozen=True)
-class QuestionOptions:
-    """What questions are made of, and where they go."""
-
-    out: Path = opt(Path("questions.jsonl"), "Where they go; the page to review them lies beside it.")
-    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan")
-    known_item: bool = opt(False, "Without a model: headings and sentences as queries.", "--known-item")
-    limit: int = opt(50, "Chains of passages that are tried, or known items.", min=1)
-    hops: int = opt(2, "Passages of a chain.", min=2)
-    graph: str = opt("mentions", GRAPHS)
-    seed: int = opt(0, "Of the draw.")
+    show_table(list(map(str, found)), rows) if len(found) else show("Nothing found.")
 
 
 @spread()
-def questions(data: DataOptions, chat: ModelOptions, asked: QuestionOptions) -> None:
+def questions(
+    data: DataOptions,
+    chat: ModelOptions,
+    out: Path = opt(Path("questions.jsonl"), "Where they go; the page to review them lies beside it."),
+    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan"),
+    known_item: bool = opt(False, "Without a model: headings and sentences as queries.", "--known-item"),
+    limit: int = opt(50, "Chains of passages that are tried, or known items.", min=1),
+    hops: int = opt(2, "Passages of a chain.", min=2),
+    graph: str = opt("mentions", GRAPHS),
+    seed: int = opt(0, "Of the draw."),
+) -> None:
     """Make a test set from a folder of documents: multi-hop questions by a language model, or known items.
 
     A model writes a question for a chain of passages that share names, and answers it anew: it stays where all passages
     answer it, and none alone. Answers are kept as they arrive and paid once. Review the page; compare by --questions.
     """
     from kg2rag.compute import SentenceEncoder, Store
-    from kg2rag.datasets import known_items, plan_questions, questions_from
+    from kg2rag.datasets import plan_questions, questions_from
     from kg2rag.extraction.sources import SOURCES
     from kg2rag.knowledge import KnowledgeBase
 
     corpus = data.load().corpus
-    if asked.known_item:
-        if asked.plan:
-            typer.echo(f"{asked.limit} known items; no language model is used, nothing is paid.")
-            return
-        made = known_items(corpus, asked.limit, asked.seed)
-    else:
-        model = chat.open("A question of several passages (--known-item makes others)")
-        kb = KnowledgeBase(corpus, SOURCES.build(asked.graph), SentenceEncoder(), Store())  # nothing is encoded
-        how = {"limit": asked.limit, "hops": asked.hops, "seed": asked.seed}
-        if asked.plan:
-            typer.echo(plan_questions(kb, model, **how))
-            return
-        made = questions_from(kb, model, **how)
+    model = None if known_item else chat.open("A question of several passages (--known-item makes others)")
+    kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
+    if plan:
+        free = f"{limit} known items; no language model is used, nothing is paid."
+        typer.echo(plan_questions(kb, model, limit=limit, hops=hops, seed=seed) if model else free)
+        return
+    made = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
     typer.echo(made)
-    page = made.label().save(made.save(asked.out).with_suffix(".html"))
-    tell(f"{asked.out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
+    page = made.label().save(made.save(out).with_suffix(".html"))
+    tell(f"{out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
     if made.failures:
         first = f"{len(made.failures)} calls failed, the first: {made.failures[0]}."
         typer.echo(f"{first} The same command asks again.", err=True)
@@ -122,7 +112,7 @@ def get(
 
     if listed:
         rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
-        show(table(("name", "questions", "what it is", "where it is from"), rows))
+        show_table(("name", "questions", "what it is", "where it is from"), rows)
     elif name:
         typer.echo(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
     else:
@@ -143,7 +133,7 @@ def list_store() -> None:
         size, age = sum(entry.size for entry in found), time.time() - min(entry.used for entry in found)
         rows.append((stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days"))
     if rows:
-        show(table(("stage", "entries", "MB", "unused for"), rows))
+        show_table(("stage", "entries", "MB", "unused for"), rows)
 
 
 @store_app.command("verify")

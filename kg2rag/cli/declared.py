@@ -12,14 +12,11 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import typer
 
 from kg2rag.text.registry import read_value, split
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def opt(default: Any, about: str | None, *names: str, **settings: Any) -> Any:
@@ -30,17 +27,6 @@ def opt(default: Any, about: str | None, *names: str, **settings: Any) -> Any:
 def arg(default: Any, about: str, **settings: Any) -> Any:
     """An argument; `...` where it must be given."""
     return typer.Argument(default, help=about, **settings)
-
-
-def completing(names: Callable[[str], Iterable[str]], *, several: bool = False) -> Callable[[str], list[str]]:
-    """Completion of a name; where several stand with commas between, of the last, without those that are there."""
-
-    def complete(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
-        given = before.split(",")
-        return [before + comma + name for name in names(last) if name.startswith(last) and name not in given]
-
-    return complete
 
 
 def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -88,14 +74,16 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, Any]]:
     return settings
 
 
-def announce(folder: Path, *, replaced: str) -> None:
-    """Say on stderr that an earlier result in the folder is going to be replaced, where there is one."""
-    if replaced:
+def announce(folder: Path, name: str, systems: Sequence[str] | None = None) -> None:
+    """Say on stderr that an earlier comparison in the folder is going to be replaced, where there is another."""
+    from kg2rag.evaluation.storage import other_comparison
+
+    if replaced := other_comparison(folder, name, systems):
         typer.echo(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is never cut: it holds the names one types."""
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose first column is never cut: it holds the names one types."""
     from rich import box
     from rich.table import Table
 
@@ -104,7 +92,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         made.add_column(column, no_wrap=i == 0, overflow="fold")
     for row in rows:
         made.add_row(*row)
-    return made
+    show(made)
 
 
 def show(*shown: Any, **how: Any) -> None:

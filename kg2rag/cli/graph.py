@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.declared import opt, show, spread, table
+from kg2rag.cli.declared import opt, show_table, spread
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 
 if TYPE_CHECKING:
@@ -122,30 +122,18 @@ def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> Extr
 def report_graph(
     data: DrawOptions,
     graph: str = opt("mentions", GRAPHS),
-    resolve: bool = opt(False, "Merge the entities that are one first.", "--resolve"),
-    shuffle: bool = opt(False, "Report its placebo; the seed is --seed.", "--shuffle"),
     hops: int = opt(3, "Triples walked from a question's entities, at most.", min=0),
-    figure: Path | None = opt(None, "Write the figure here: .svg, .png or .pdf."),
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
     from kg2rag.evaluation.reach import graph_report
     from kg2rag.knowledge import KnowledgeBase
 
     questions = data.load()
-    kb = KnowledgeBase.build(questions.corpus, graph)
-    if resolve:
-        resolution = kb.graph.resolve()
-        typer.echo(repr(resolution))
-        kb = KnowledgeBase.build(questions.corpus, resolution.graph)
-    if shuffle:
-        kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=data.seed))
-    report = graph_report(kb, questions, hops=hops, seed=data.seed)
+    report = graph_report(KnowledgeBase.build(questions.corpus, graph), questions, hops=hops, seed=data.seed)
     about = report.graph
     for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links):
         rows = (
             [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
             for row in frame.itertuples(index=False)
         )
-        show(table(list(map(str, frame.columns)), rows))
-    if figure is not None:
-        report.figure().savefig(figure)
+        show_table(list(map(str, frame.columns)), rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from kg2rag.cli.declared import arg, completing, opt, parse_settings, split_names
+from kg2rag.cli.declared import arg, opt, parse_settings, split_names
 from kg2rag.extraction.sources import SOURCES
 
 if TYPE_CHECKING:
@@ -29,26 +29,11 @@ DATASET = "Name of the set, which `kg2rag datasets list` names, or a folder of d
 PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
 
 
-def _sets(begun: str) -> list[str]:
-    from kg2rag.datasets import beir, names
-
-    return [*names(), *(beir.names() if begun.startswith(beir.PREFIX) else ())]
-
-
-def _systems(_: str) -> list[str]:
-    from kg2rag.retrievers.systems import names
-
-    return ["all", "core", *names()]
-
-
-known_sets, known_systems = completing(_sets), completing(_systems)
-
-
 @dataclass(frozen=True)
 class DataOptions:
     """The options that name a question set."""
 
-    dataset: str = arg(..., DATASET, autocompletion=known_sets)
+    dataset: str = arg(..., DATASET)
     path: Path | None = opt(None, "File or folder of the set; the hub's copy otherwise.")
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
     split: str | None = opt(None, "Split of the set; its default otherwise.")
@@ -131,11 +116,7 @@ class SystemOptions(EncoderOptions):
     """The options that name systems and what they run on."""
 
     graph: str = opt("mentions", GRAPHS)
-    systems: str = opt(
-        "core",
-        f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}",
-        autocompletion=completing(_systems, several=True),
-    )
+    systems: str = opt("core", f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}")
     settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:

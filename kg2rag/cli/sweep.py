@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
 from kg2rag.cli.options import WorkerOptions
 
 
@@ -36,7 +36,7 @@ def sweep(
     result = SweepResult.load(folder) if report else wanted.run(folder, **at)
     if result.numbers:
         rows = result.chosen()
-        show(table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows)))
+        show_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
         for row in rows:
             tell(f"{row[0]}: {row[-1]}")
         tell(result.note())

@@ -9,7 +9,7 @@ from typing import Literal
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
 from kg2rag.cli.options import (
     GRAPHS,
     DataOptions,
@@ -17,28 +17,25 @@ from kg2rag.cli.options import (
     EncoderOptions,
     ModelOptions,
     SystemOptions,
-    known_systems,
 )
 
 SOME_FAILED = 3
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
 
-def list_systems(
-    name: str | None = arg(None, "Describe this one, with all its parameters.", autocompletion=known_systems),
-) -> None:
+def list_systems(name: str | None = arg(None, "Describe this one, with all its parameters.")) -> None:
     """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
     from kg2rag.retrievers.systems import SYSTEMS
 
     wrapped = {"markup": False, "highlight": False}
     if name is None:
         rows = [(one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names()]
-        show(table(("system", "what it does"), rows))
+        show_table(("system", "what it does"), rows)
         show("kg2rag systems NAME says more of one, and which parameters --set changes.", **wrapped)
         return
     show(f"{name}: {SYSTEMS.description(name)}", **wrapped)
     defaults = SYSTEMS.parameters(name)
-    show(table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items())))
+    show_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
         show(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", **wrapped)
 
@@ -48,7 +45,7 @@ def ask(
     data: DataOptions,
     encoding: EncoderOptions,
     question: str = arg(..., "In your own words; nothing is judged."),
-    system: str | None = opt(None, "Whose hits; the recommended one's otherwise.", autocompletion=known_systems),
+    system: str | None = opt(None, "Whose hits; the recommended one's otherwise."),
     graph: str = opt("mentions", GRAPHS),
     k: int = opt(5, "Hits shown.", "--k", min=1),
     as_json: bool = opt(False, "Print the context of these hits as JSON, what the graph says included.", "--json"),
@@ -66,8 +63,8 @@ def ask(
     for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
         place = [hit.metadata.get("file", hit.passage_id), *hit.metadata.get("headings", ())]
         tell(visible(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"))
-        for path in filter(None, [hit.path_text]):
-            tell(visible(f"   by {path}"))
+        if hit.path_text:
+            tell(visible(f"   by {hit.path_text}"))
         tell(visible(f"   {' '.join(hit.text.split())}") + "\n")
 
 
@@ -77,19 +74,12 @@ def explain(
     on: SystemOptions,
     question: str = QUESTION,
     k: int = opt(5, "Hits shown of each system.", "--k", min=1),
-    html: Path | None = opt(None, "Also write a self-contained page there."),
 ) -> None:
     """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
     from kg2rag.report.question_explanation import explain as run
 
     questions = data.load()
-    _, systems = on.build(questions.corpus)
-    explained = run(systems, questions, question, k=k)
-    show(explained)
-    if html is not None:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(explained.to_html(), encoding="utf-8")
-        tell(f"Page: {html}")
+    show(run(on.build(questions.corpus)[1], questions, question, k=k))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from kg2rag.answers.context import assemble
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.linking.linkers import Link, NGramLinker
 from kg2rag.types import LinkedEntity, Notes, Query, Ranking, Triple
 
 PAGES = (("Ed Wood", "Ed Wood is a film by Tim Burton."), ("Burbank", "Tim Burton was born in Burbank."))
@@ -56,18 +55,10 @@ def test_a_system_that_says_nothing_of_entities_has_them_linked_in_the_question(
     assert made[2].text.startswith("[1] [Score: 0.90]")  # it looked, and found none: neither does the block
 
 
-def test_a_linker_may_be_given(films: KnowledgeBase, kb_of: Callable[..., KnowledgeBase]) -> None:
-    class Second:
-        def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-            return [[Link(1, (0, 3), "second", 1.0)] for _ in queries]
-
-    (made,) = assemble(films, [ASKED], [ranking(films)], tokens=200, graph_tokens=100, linker=Second())
-    assert "Query entities: [Tim Burton]" in made.text
-    bare = kb_of(*PAGES)  # without entities there is no block
-    assert assemble(bare, [ASKED], [ranking(bare)], tokens=100, counter=Words())[0].text.startswith("[1]")
-    assert assemble(films, [ASKED], [ranking(films)], linker=NGramLinker(films), tokens=200, graph_tokens=0)[
-        0
-    ].text.startswith("[1]")
+def test_without_entities_or_tokens_for_it_there_is_no_block(films, kb_of: Callable[..., KnowledgeBase]) -> None:
+    for kb, share in ((kb_of(*PAGES), 10), (films, 0)):
+        (made,) = assemble(kb, [ASKED], [ranking(kb)], tokens=100, graph_tokens=share, counter=Words())
+        assert made.text.startswith("[1]")
 
 
 def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: KnowledgeBase) -> None:

@@ -121,6 +121,9 @@ def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: Knowledge
     block = formatter.graph(["Auth Service", "OAuth Provider"])
     assert block.text == AUTH_BLOCK.replace(", Session Store (uses)", "")
     assert block.dropped == (Dropped("Related: Session Store (uses)", "budget"),)
+    none = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
+    assert (none.text, none.tokens) == ("", 0)
+    assert none.dropped == (Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
 
 
 BLAST = """\
@@ -225,12 +228,6 @@ def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> N
     ]
     assert all("Related: " in section for section in sections[:5])
     assert sections[-1].splitlines()[1].endswith("(strength: 10)")
-
-
-def test_a_budget_too_small_for_the_header_gives_an_empty_block_and_says_so(auth: KnowledgeBase) -> None:
-    block = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
-    assert (block.text, block.tokens) == ("", 0)
-    assert block.dropped == (Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
 
 
 SERVER = (

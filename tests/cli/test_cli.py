@@ -51,12 +51,6 @@ def compared(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sub
     return done, out
 
 
-def test_compare_writes_its_results(compared: tuple[object, Path]) -> None:
-    written = {str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()}
-    runs = {f"runs/{name}.trec.gz" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
-    assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
-
-
 def test_the_score_table_has_the_mean_of_each_system_and_metric(compared: tuple[object, Path]) -> None:
     scores = pd.read_csv(compared[1] / "scores.csv")
     per_query = pd.read_parquet(compared[1] / "per_query.parquet")
@@ -70,7 +64,10 @@ def test_the_score_table_has_the_mean_of_each_system_and_metric(compared: tuple[
         assert row.mean == pytest.approx(own[row.metric].mean(), abs=1e-6)
 
 
-def test_the_configuration_says_what_was_run(compared: tuple[object, Path]) -> None:
+def test_the_results_are_written_and_the_configuration_says_what_was_run(compared: tuple[object, Path]) -> None:
+    written = {str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()}
+    runs = {f"runs/{name}.trec.gz" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
+    assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
     config = json.loads((compared[1] / "config.json").read_text())
     assert config["command"].startswith("kg2rag compare bundled --systems ") or "compare bundled" in config["command"]
     assert "k1=1.2" in config["systems"]["bm25"]
@@ -213,41 +210,17 @@ def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     return run
 
 
-def test_systems_says_what_every_system_does(invoke) -> None:  # type: ignore[no-untyped-def]
-    from kg2rag.retrievers.systems import names
+def test_systems_says_what_every_system_does_and_has_every_parameter(invoke) -> None:  # type: ignore[no-untyped-def]
+    from kg2rag.retrievers.systems import names, parameters
 
+    assert invoke("--version") == f"{version('kg2rag')}\n[0]"
     shown = invoke("systems")
     assert all(f" {name} " in shown for name in names())
     assert "Personalised PageRank over title links and shared" in shown
-
-
-def test_systems_describes_one_with_its_source_and_every_parameter(invoke) -> None:  # type: ignore[no-untyped-def]
-    from kg2rag.retrievers.systems import names, parameters
-
-    shown = invoke("systems hippo2")
-    assert "Facts nearest the query -> their phrases" in " ".join(shown.split())
+    assert "Facts nearest the query -> their phrases" in " ".join(invoke("systems hippo2").split())
     for name in names():
         lines = [line.split() for line in invoke(f"systems {name}").splitlines()]
         assert all([parameter, *repr(value).split()] in lines for parameter, value in parameters(name).items()), name
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("kg2rag comp", ["compare", "compare-graphs"]),
-        ("kg2rag compare hot", ["hotpotqa"]),
-        ("kg2rag compare beir/sci", ["beir/scidocs", "beir/scifact"]),
-        ("kg2rag compare --systems bm25,mention_p", ["bm25,mention_ppr"]),
-        ("kg2rag compare --systems bm25,bm", []),
-        ("kg2rag compare --metrics all_", ["all_recall@5"]),
-        ("kg2rag systems hippo", ["hippo1", "hippo2"]),
-    ],
-)
-def test_a_shell_is_offered_commands_and_values(typed: str, offered: list[str]) -> None:
-    asked = {"_KG2RAG_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    script = "import sys; sys.argv = ['kg2rag']; from kg2rag.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", script], env=os.environ | asked, capture_output=True, text=True)
-    assert done.stdout.split() == offered, done.stderr
 
 
 def test_datasets_are_listed_counted_and_checked(invoke) -> None:  # type: ignore[no-untyped-def]
@@ -278,7 +251,3 @@ def test_the_store_is_listed_verified_and_pruned(invoke, tmp_path: Path) -> None
     assert invoke("store prune").startswith("Deleted: 0 entries")  # nothing is a month old
     assert invoke("store prune --older-than-days 0").startswith("Deleted: 2 entries, 0.0 MB.")
     assert ": empty" in invoke("store ls")
-
-
-def test_the_version_is_that_of_the_package(invoke) -> None:  # type: ignore[no-untyped-def]
-    assert invoke("--version") == f"{version('kg2rag')}\n[0]"

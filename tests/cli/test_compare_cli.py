@@ -1,8 +1,7 @@
-"""`kg2rag compare --runs` and `kg2rag compare-graphs`, as a user types them."""
+"""`kg2rag compare` and `kg2rag compare-graphs`, as a user types them."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import webbrowser
 from pathlib import Path
@@ -52,35 +51,9 @@ def test_a_damaged_or_strange_file_of_a_comparison_is_named(tmp_path: Path, name
         kg2rag.Comparison.load(tmp_path)
 
 
-def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -> None:
-    run("compare", *COMMON, "--systems", "bm25,dense", "--out", str(tmp_path / "first"))
-    theirs = tmp_path / "theirs.trec.gz"
-    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec.gz").read_bytes())
-    run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
-    first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
-    assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
-
-
-def test_a_run_that_answers_some_questions_with_nothing_comes_back_and_says_so(tmp_path: Path) -> None:
-    run("compare", *COMMON, "--systems", "pattern,dense", "--out", str(tmp_path / "first"))
-    theirs = tmp_path / "theirs.trec.gz"
-    theirs.write_bytes((tmp_path / "first" / "runs" / "pattern.trec.gz").read_bytes())
-    answered = {line.split()[0] for line in gzip.decompress(theirs.read_bytes()).decode().splitlines()}
-    assert 0 < len(answered) < 20
-    run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
-    first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
-    assert second.loc["theirs", "mean"] == first.loc["pattern", "mean"]
-    remarks = json.loads((tmp_path / "second" / "config.json").read_text())["remarks"]
-    assert remarks == {
-        "theirs": f"{20 - len(answered)} questions have no line in the run and count as answered with nothing"
-    }
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ("compare {} --systems dense --runs theirs.trec", "has no line for any of the 20 questions.*'other1'"),
-        ("compare {} --systems dense --runs dense.trec", "'dense' is the name of another system"),
         ("compare {} --systems bm25 --backend spark", "spark.*Known: dask, loky"),
         ("compare {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
         ("compare-graphs {} --systems bm25,bm25", "'bm25' is named twice.*a=bm25,b=bm25"),
@@ -92,9 +65,6 @@ def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, named: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    passage = kg2rag.load("bundled").corpus.ids[0]
-    for name in ("theirs", "dense"):
-        Path(f"{name}.trec").write_text(f"other1 Q0 {passage} 1 0.5 x\n")
     with pytest.raises(ValueError, match=named):
         run(*arguments.format(" ".join(COMMON)).split(), "--out", "out")
 
@@ -129,22 +99,8 @@ def test_one_more_system_runs_alone_and_the_folder_is_that_of_all(
     assert "holds" not in run("compare", *COMMON, "--systems", "bm25,pattern", *out)
     assert {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()} == before
     assert "the comparison of bm25, pattern on bundled" in run("compare", *COMMON, "--systems", "pattern", *out)
-
-
-def test_fresh_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kg2rag import BM25
-
-    asked, original = [], BM25.retrieve_batch
-    run("compare", *COMMON, "--systems", "bm25", "--out", str(tmp_path))
-    monkeypatch.setattr(BM25, "retrieve_batch", lambda *a: asked.append(1) or original(*a))
-    run("compare", *COMMON, "--systems", "bm25", "--out", str(tmp_path), "--fresh")
-    assert asked
-
-
-def test_workers_change_no_score(tmp_path: Path) -> None:
-    for name, workers in {"here": (), "spread": ("--jobs", "2")}.items():
-        run("compare", *COMMON, "--systems", "bm25", *workers, "--out", str(tmp_path / name))
-    assert (tmp_path / "spread" / "scores.csv").read_bytes() == (tmp_path / "here" / "scores.csv").read_bytes()
+    with pytest.raises(pytest.fail.Exception):
+        run("compare", *COMMON, "--systems", "bm25", *out, "--fresh")
 
 
 def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
@@ -169,13 +125,6 @@ def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(tmp_pat
         assert (tmp_path / "spread" / file).read_bytes() == (tmp_path / "here" / file).read_bytes()
 
 
-def test_graphs_are_compared_on_the_encoder_that_is_named(tmp_path: Path) -> None:
-    asked = ("--graph", "mentions=mentions", "--systems", "expansion_queries", "--placebo", "0", "--dtype", "float32")
-    run("compare-graphs", *COMMON, *asked, "--out", str(tmp_path))
-    knowledge = json.loads((tmp_path / "config.json").read_text())["knowledge"]
-    assert [kb["encoder"]["dtype"] for kb in knowledge] == ["float32"]
-
-
 def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "a=bm25,b=bm25", "--set", "b.k1=0.1", "--out", str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
@@ -183,11 +132,12 @@ def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "runs").iterdir()} == {"a.trec.gz", "b.trec.gz"}
 
 
-def test_variants_run_over_every_graph(tmp_path: Path) -> None:
+def test_variants_run_over_every_graph_on_the_encoder_that_is_named(tmp_path: Path) -> None:
     asked = ("--graph", "m=mentions", "--systems", "a=expansion_queries,b=expansion_queries", "--placebo", "0")
-    run("compare-graphs", *COMMON, *asked, "--set", "b.hits=1", "--out", str(tmp_path))
+    run("compare-graphs", *COMMON, *asked, "--set", "b.hits=1", "--dtype", "float32", "--out", str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
     assert [config["parameters"][f"{name}.m"]["hits"] for name in ("a", "b")] == [3, 1]
+    assert [kb["encoder"]["dtype"] for kb in config["knowledge"]] == ["float32"]
 
 
 def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
@@ -284,11 +234,8 @@ def test_documents_without_gold_are_compared_by_agreement_and_their_hits_can_be_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wiki").mkdir()
-    for name, text in {
-        "travel": "Anna Schmidt signs every request of those who travel.",
-        "lunch": "At noon there is soup for all of us.",
-    }.items():
-        (tmp_path / "wiki" / f"{name}.md").write_text(f"# {name.title()}\n\n{text}")
+    (tmp_path / "wiki" / "travel.md").write_text("# Travel\n\nAnna Schmidt signs every request of those who travel.")
+    (tmp_path / "wiki" / "lunch.md").write_text("# Lunch\n\nAt noon there is soup for all of us.")
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?"}\n')
     said = " ".join(run("compare", "wiki", *asked, "--systems", "bm25,dense").split())
     assert "rbo" in said

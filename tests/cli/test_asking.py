@@ -1,4 +1,4 @@
-"""`kg2rag answer`, as a user starts them, on the bundled set; the reader is on loopback."""
+"""`kg2rag ask`, `explain`, `context` and `answer`, as a user starts them; the reader is on loopback."""
 
 from __future__ import annotations
 
@@ -79,3 +79,49 @@ def test_answers_are_scored_by_system_and_written(store: Path, tmp_path: Path) -
 def test_a_reader_needs_an_endpoint(store: Path) -> None:
     done = run(store, "answer", "bundled")
     assert "A reader asks a language model: give --base-url and --model." in str(done.exception)
+
+
+def test_the_hits_of_a_folder_have_file_heading_and_text(tmp_path: Path) -> None:
+    folder = tmp_path / "wiki"
+    folder.mkdir()
+    (folder / "travel.md").write_text("# Travel\n\nNotes.\n\n## Requests\n\nAnna Schmidt signs travel requests.\n")
+    (folder / "leave.md").write_text("# Leave\n\nThirty days a year.\x1b[31m\n")
+    asked = ["ask", str(folder), "Who signs travel requests?", "--system", "bm25", "--k", "2"]
+    done = CliRunner().invoke(app, asked, env={"KG2RAG_STORE": str(tmp_path / "store")}, catch_exceptions=False)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("1. Travel")
+    assert "travel.md > Requests" in first
+    assert "Anna Schmidt signs travel requests." in done.stdout
+    assert "\x1b[31m" not in done.stdout
+    with pytest.raises(ValueError, match="nope"):
+        CliRunner().invoke(app, [*asked[:3], "--system", "nope"], catch_exceptions=False)
+
+
+def explain(store: Path, *arguments: str) -> str:
+    done = run(store, "explain", "bundled", *arguments)
+    if done.exception is not None:
+        raise done.exception
+    return done.stdout
+
+
+def test_two_systems_are_shown_with_gold_stages_and_sums(store: Path) -> None:
+    shown = explain(store, "q001", "--systems", "bm25,hybrid", "--k", "2")
+    assert "gold: fastapi-3" in shown
+    assert "── bm25 ──" in shown
+    assert "── hybrid ──" in shown
+    assert "(bm25)" in shown
+    assert "/ (60 + " in shown
+    assert "◆ gold fastapi-3: at rank" in shown
+
+
+def test_a_new_question_goes_to_one_system_with_its_parameters(store: Path) -> None:
+    shown = explain(store, "What is Redis?", "--systems", "bm25", "--set", "bm25.k1=0.0", "--k", "1")
+    assert "not known: the question is new to the set" in shown
+    assert "redis" in shown.lower()
+
+
+def test_an_unknown_id_or_system_is_refused(store: Path) -> None:
+    with pytest.raises(ValueError, match=r"bundled has no question 'q9999'. Ids look like q"):
+        explain(store, "q9999", "--systems", "bm25")
+    with pytest.raises(ValueError, match="Unknown system 'nope'"):
+        explain(store, "q001", "--systems", "nope")
