@@ -2,8 +2,9 @@
 
 [1] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022.
 Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…", [1, Table 1]), which
-is its type, and whose first digit is the number of hops. The corpus is the file `musique_corpus.json` where it lies
-beside the questions, else the union of all paragraphs by first appearance; the two are equal where both exist.
+is its type, and whose first digit is the number of hops; its decomposition names the paragraph of each hop. The corpus
+is the file `musique_corpus.json` where it lies beside the questions, else the union of all paragraphs by first
+appearance; the two are equal where both exist.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ class Paragraph(Record):
     is_supporting: StrictBool
 
 
+class Hop(Record):
+    """One single-hop question of a decomposition, and the position of the paragraph that answers it."""
+
+    paragraph_support_idx: int = -1
+
+
 class MusiqueRecord(Record):
     """One question with its twenty paragraphs."""
 
@@ -38,7 +45,7 @@ class MusiqueRecord(Record):
     answer_aliases: list[str] = Field(default_factory=list)
     answerable: StrictBool = True
     paragraphs: list[Paragraph] = Field(min_length=1)
-    question_decomposition: list[object] = Field(default_factory=list)
+    question_decomposition: list[Hop] = Field(default_factory=list)
 
     @property
     def key(self) -> object:
@@ -51,11 +58,11 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    placed, gold, complete = dict[str, None](), dict[str, int](), True
-    for one in record.paragraphs:
+    placed, gold, complete = dict[int, str](), dict[str, int](), True
+    for at, one in enumerate(record.paragraphs):
         paragraph = pool.place(one.title, one.paragraph_text)
         if paragraph is not None:
-            placed[paragraph.passage.id] = None
+            placed[at] = paragraph.passage.id
             gold |= {paragraph.passage.id: 1} if one.is_supporting else {}
         elif one.is_supporting:
             lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
@@ -67,8 +74,10 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     shape = _SHAPE.match(record.id)
     kind, hops = (shape[1], int(shape[2])) if shape else ("", len(record.question_decomposition) or None)
     answers = tuple(dict.fromkeys((record.answer, *record.answer_aliases)))
-    candidates = tuple(placed) if complete else None
-    return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates)
+    candidates = tuple(dict.fromkeys(placed.values())) if complete else None
+    chain = tuple(placed.get(hop.paragraph_support_idx, "") for hop in record.question_decomposition)
+    chain = chain if set(chain) == set(gold) else ()
+    return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates, chain=chain)
 
 
 SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)

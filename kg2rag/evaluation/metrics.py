@@ -1,11 +1,12 @@
 """Metrics, named or functions, and rankings + gold -> one score per query; the only module that scores by ranx.
 
 `recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens, `recall` all. ranx
-[1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`, 1
-where every gold passage is in the top k; HotpotQA's supporting sentences), what fits in a number of tokens, and
-functions of the user's own.
+[1] computes every named metric; added here are its missing checks, three definitions that it lacks (`all_recall@k`, 1
+where every gold passage is in the top k; `last_hop@k`, PhaseGraph's [2], 1 where the last of its chain is; HotpotQA's
+supporting sentences), what fits in a number of tokens, and functions of the user's own.
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
+[2] arXiv 2603.28886.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
-CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
+CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits last_hop map mrr ndcg ndcg_burges precision recall".split())
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
@@ -63,7 +64,8 @@ class Metric:
         """Ranx's name of it, without what is cut or lifted before ranx."""
         if self.base in SUPPORT:
             return self.base.removeprefix("support_")
-        return self.base.removeprefix("all_") + ("" if self.k is None else f"@{self.k}")
+        base = "recall" if self.base in ("all_recall", "last_hop") else self.base
+        return base + ("" if self.k is None else f"@{self.k}")
 
     @classmethod
     def parse(cls, name: str) -> Metric:
@@ -232,7 +234,8 @@ def checked_scores(
             tokens = tokens or PassageTokens(data.corpus)
             read = tokens.cut(rankings, budget)
         judged, gold = judged_hits(read, data, unit)
-        of_ranx = dict.fromkeys(one.formula for one in here if one.function is None and one.base not in SUPPORT)
+        other = (*SUPPORT, "last_hop")
+        of_ranx = dict.fromkeys(one.formula for one in here if one.function is None and one.base not in other)
         scores = score(gold.by_number, [ranking.rows.tolist() for ranking in judged], of_ranx)
         for metric in here:
             if metric.function is not None:
@@ -240,11 +243,22 @@ def checked_scores(
             elif metric.base in SUPPORT:
                 sentences = supporting_sentences(read, data, metric.k)
                 columns[metric.name] = score(*sentences, [metric.formula])[metric.formula]
+            elif metric.base == "last_hop":
+                hits = [ranking.rows.tolist() for ranking in judged]
+                columns[metric.name] = score(last_hops(data, unit), hits, [metric.formula])[metric.formula]
             else:
                 found = scores[metric.formula]
                 columns[metric.name] = (found == 1).astype(float) if metric.base == "all_recall" else found
     index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
     return pd.DataFrame({metric.name: columns[metric.name] for metric in metrics}, index=index)
+
+
+def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
+    """Per question the row of the passage that ends its chain, with grade 1. ValueError: one has no chain."""
+    if unit != "passage" or (lacking := [one.id for one in data.questions if not one.chain]):
+        why = f"question {lacking[0]!r} has no chain of gold" if unit == "passage" else "documents are judged"
+        raise ValueError(f"{data.name}: last_hop needs the gold passages in the order of the hops, but {why}.")
+    return [{data.corpus.row(one.chain[-1]): 1} for one in data.questions]
 
 
 def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:

@@ -30,6 +30,7 @@ class Question:
     `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
     `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from 0).
     `candidates` are the passages of this question in the official distractor setting.
+    `chain` is the gold in the order of the reasoning, one id a hop; the last holds the answer.
     What is unknown is empty, None or "", never guessed.
     """
 
@@ -42,6 +43,7 @@ class Question:
     supporting: tuple[tuple[str, int], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     candidates: tuple[str, ...] | None = None
+    chain: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

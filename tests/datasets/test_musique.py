@@ -20,6 +20,16 @@ def test_type_and_hops_come_from_the_id_and_aliases_are_answers(musique, write):
     assert (question.type, question.hops) == ("", 2)
 
 
+def test_a_decomposition_gives_the_order_of_the_hops(musique, write):
+    record = musique[0]
+    gold = [at for at, one in enumerate(record["paragraphs"]) if one["is_supporting"]]
+    record["question_decomposition"] = [{"paragraph_support_idx": at} for at in reversed(gold)]
+    question = load("musique", path=write("musique.json", musique)).questions[0]
+    assert question.chain == tuple(reversed(question.gold))
+    record["question_decomposition"] = [{"paragraph_support_idx": gold[0]}, {}]  # one hop is not placed
+    assert load("musique", path=write("musique.json", musique)).questions[0].chain == ()
+
+
 def test_json_lines_read_like_json(musique, write):
     lines = load("musique", path=write("musique_ans_v1.0_dev.jsonl", musique))
     whole = load("musique", path=write("musique.json", musique))

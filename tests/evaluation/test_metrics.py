@@ -40,6 +40,20 @@ def test_scores_by_hand(rankings, data):
     assert evaluate(rankings, data, ["ndcg@10"])["ndcg@10"]["q1"] == pytest.approx(gain / ideal)
 
 
+def test_the_last_hop_is_the_passage_that_ends_a_chain(rankings, data):
+    # q1 finds p9 p0 p7 p1, q2 p5 p3, q3 p4 p6 p8
+    chains = [("p1", "p0"), ("p2",), ("p4", "p5", "p6")]
+    questions = tuple(
+        replace(q, gold=dict.fromkeys(chain, 1), chain=chain) for q, chain in zip(data.questions, chains, strict=True)
+    )
+    frame = evaluate(rankings, replace(data, questions=questions), ["last_hop@1", "last_hop@2"])
+    assert frame.to_numpy().T.tolist() == [[0, 0, 0], [1, 0, 1]]
+    with pytest.raises(ValueError, match="'q1' has no chain"):
+        evaluate(rankings, data, ["last_hop@2"])
+    with pytest.raises(ValueError, match="documents"):
+        evaluate(rankings, replace(data, questions=questions), ["last_hop@2"], unit="document")
+
+
 def test_thirty_equal_scores_keep_their_order(data, fixed):
     answers = " ".join(f"p{i}" for i in range(39, 9, -1))
     questions = tuple(replace(q, gold={"p20": 1}) for q in data.questions)
