@@ -8,7 +8,7 @@ import webbrowser
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -29,7 +29,6 @@ class Asked:
     metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits a query.", "--k", min=1)
     baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
-    family: Literal["metric", "all"] = opt("metric", "Tests corrected together.")
     clustered: bool = opt(False, "Draw questions that share gold together.", "--clustered")
     out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
     fresh: bool = opt(False, "Run all systems anew, in place of what is stored.", "--fresh")
@@ -40,7 +39,7 @@ class Asked:
         from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
         metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
-        own = {name: getattr(self, name) for name in ("k", "baseline", "family", "clustered", "fresh")}
+        own = {name: getattr(self, name) for name in ("k", "baseline", "clustered", "fresh")}
         return {**own, "metrics": metrics, "command": _command()}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import IntArray, QADataset, Query, Ranking, require_dataset
+from kg2rag.types import IntArray, QADataset, Query, Question, Ranking, require_dataset
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -70,16 +70,13 @@ class OracleLadder(HtmlPage):
 
     def body(self) -> Markup:
         """The table and the figure."""
-        rungs = [
-            (row["rung"], [_per_cent(row[name]) for name in self.metrics], row["note"])
-            for row in self.frame.to_dict("records")
-        ]
+        rows = self.frame.to_dict("records")
         return render(
             "ladder.html.j2",
             title=self.title,
             lead=f"{self.data}; per cent. Every rung but the first is given the gold: a ceiling, not a result.",
             metrics=self.metrics,
-            rungs=rungs,
+            rungs=[(row["rung"], [_per_cent(row[name]) for name in self.metrics], row["note"]) for row in rows],
             figure=plots.to_svg(self.figure(), f"ladder-{self.system}"),
         )
 
@@ -119,31 +116,29 @@ def oracle_ladder(
     if data.unit != "passage":
         raise ValueError(f"{data.name}: the gold names documents; oracles need passages.")
     names = [metric.name for metric in parse_metrics(metrics, depth)]
-    plain, search = system.retrieve_batch(data.queries, depth), _from_seeds(system)
+    search: FromSeeds | None = getattr(system, "from_seeds", None)
+    if isinstance(system, Pipeline):
+        search = partial(_expanded, system) if system.stages[0].expands else None
+    plain, queries = system.retrieve_batch(data.queries, depth), data.queries
     golds = [np.sort(data.corpus.rows(question.gold)) for question in data.questions]
-    entities, lacking = _gold_entities(data)
+    lacking = sum(not question.triples for question in data.questions)
     rungs: dict[str, tuple[list[Ranking] | None, str]] = {  # rankings, and what they are or why there are none
         "as it is": (plain, ""),
-        "gold seeds": (None, "this system does not expand from seed passages")
-        if search is None
-        else (
-            [one.top(depth) for one in from_gold_seeds(search, plain, data.queries, golds)],
-            "each gold passage sought with the other ones among the seeds",
-        ),
-        "gold entities": (None, f"{lacking} of {len(data)} questions have no gold triples")
-        if lacking
-        else (
-            from_gold_entities(kb, data.queries, entities, depth),
-            "PageRank over the graph from the ends of the gold triples, less the answer",
-        ),
+        "gold seeds": (None, "this system does not expand from seed passages"),
+        "gold entities": (None, f"{lacking} of {len(data)} questions have no gold triples"),
         "gold rerank": (list(map(gold_first, plain, golds)), f"gold first among its first {depth} hits"),
     }
+    if search is not None:
+        found = [one.top(depth) for one in from_gold_seeds(search, plain, queries, golds)]
+        rungs["gold seeds"] = found, "each gold passage sought with the other ones among the seeds"
+    if not lacking:
+        found = from_gold_entities(kb, queries, list(map(_gold_entities, data.questions)), depth)
+        rungs["gold entities"] = found, "PageRank over the graph from the ends of the gold triples, less the answer"
     called, rows = name or type(system).__name__, []
     for rung, (rankings, note) in rungs.items():
-        scores = dict.fromkeys(names, float("nan"))
+        scores: dict[Any, float] = dict.fromkeys(names, float("nan"))
         if rankings is not None:
-            frame = evaluate(rankings, data, metrics, name=f"{called} {rung}")
-            scores = {metric: float(frame[metric].mean()) for metric in names}
+            scores = evaluate(rankings, data, metrics, name=f"{called} {rung}")[names].mean().to_dict()
         rows.append({"rung": rung, **scores, "questions": len(rankings or ()), "note": note})
     return OracleLadder(called, pd.DataFrame(rows), data.name)
 
@@ -154,14 +149,10 @@ def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
     return Ranking.of(ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids)
 
 
-def _gold_entities(data: QADataset) -> tuple[list[list[str]], int]:
-    """Per question the ends of its gold triples, less the answer; and how many questions have none."""
-    found = []
-    for question in data.questions:
-        answers = set(map(normalise, question.answers))
-        ends = dict.fromkeys(end for head, _, tail in question.triples for end in (head, tail))
-        found.append([end for end in ends if normalise(end) not in answers])
-    return found, sum(not question.triples for question in data.questions)
+def _gold_entities(question: Question) -> list[str]:
+    answers = set(map(normalise, question.answers))
+    ends = dict.fromkeys(end for head, _, tail in question.triples for end in (head, tail))
+    return [end for end in ends if normalise(end) not in answers]
 
 
 def from_gold_entities(
@@ -177,12 +168,10 @@ def from_gold_entities(
     sources = np.concatenate([table.heads, mentions.owners]).astype(np.int64)
     targets = np.concatenate([table.tails, n + mentions.others]).astype(np.int64)
     walked = WalkGraph.undirected(sources, targets, np.ones(len(sources)), n + graph.n_passages)
-    starts = []
+    starts, rankings = [], []
     for names in entities:
-        start = np.zeros(n + graph.n_passages)
-        start[[code for code in map(graph.find, names) if code is not None]] = 1.0
-        starts.append(NodeWeights.of_dense(start))
-    rankings = []
+        nodes = np.unique([code for code in map(graph.find, names) if code is not None]).astype(np.int64)
+        starts.append(NodeWeights(nodes, np.ones(len(nodes))))
     for query, walk, mask in zip(queries, walks(walked, starts, DAMPING), kb.candidates(queries), strict=True):
         shares = walk.shares[n:]
         rows = np.flatnonzero(shares) if mask is None else mask[shares[mask] > 0]
@@ -191,14 +180,6 @@ def from_gold_entities(
             ranking = dense_fallback(kb, [query], k, "no gold entity is in the graph")[0]
         rankings.append(ranking)
     return rankings
-
-
-def _from_seeds(system: Retriever) -> FromSeeds | None:
-    """How a system searches from seeds: by its first stage, where that expands, or its `from_seeds`."""
-    if isinstance(system, Pipeline):
-        return partial(_expanded, system) if system.stages[0].expands else None
-    found: FromSeeds | None = getattr(system, "from_seeds", None)
-    return found
 
 
 def _expanded(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:

@@ -24,20 +24,18 @@ from kg2rag.evaluation.inputs import Graphs, Sets, Systems, SystemsOfSets, given
 from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metric, Metrics, PassageTokens, checked_scores, parse_metrics
 from kg2rag.evaluation.overlap import POOLED, agreement
 from kg2rag.evaluation.runs import Run, run
-from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
+from kg2rag.evaluation.score_table import Significance, score_table
 from kg2rag.evaluation.storage import require_place
-from kg2rag.evaluation.tables import depths_to, graph_use, per_query_table, reads_graph, returned_sizes, token_curve
-from kg2rag.types import GoldUnit, QADataset, at_least, one_of, require, require_dataset, require_k
+from kg2rag.evaluation.tables import DEPTHS, graph_use, per_query_table, reads_graph, returned_sizes, token_curve
+from kg2rag.types import GoldUnit, QADataset, at_least, require, require_dataset, require_k
 
 
 @dataclass(frozen=True)
 class Settings:
     """The options of `compare` that are seldom given.
 
-    Parameters
-    ----------
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
-    seed, family, clustered : how systems are tested; see `score_table.Significance`.
+    seed, clustered : how systems are tested; see `score_table.Significance`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
@@ -46,7 +44,6 @@ class Settings:
     """
 
     unit: GoldUnit | None = None
-    family: Family = "metric"
     clustered: bool = False
     seed: int = 0
     counter: TokenCounter | None = None
@@ -57,7 +54,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         require("batch_size", self.batch_size, int, at_least(1))
-        require("family", self.family, str, one_of(FAMILIES))
 
 
 @overload
@@ -115,13 +111,11 @@ def compare(
         sets = named_sets(data)
         if place is not None:
             require_place(place, several=True)
-        options = {"metrics": metrics, "k": k, "baseline": baseline, **settings}
-        together = Comparisons(
-            {
-                name: compare(systems_of(systems, name, one, list(sets)), one, folder=place and place / name, **options)
-                for name, one in sets.items()
-            }
-        )
+        options, made = {"metrics": metrics, "k": k, "baseline": baseline, **settings}, dict[str, Comparison]()
+        for name, one in sets.items():
+            own = systems_of(systems, name, one, list(sets))
+            made[name] = compare(own, one, folder=place and place / name, **options)
+        together = Comparisons(made)
         if place is not None:
             together.save_summary(place)
         return together
@@ -170,7 +164,7 @@ def _tables(
 ) -> dict[str, Any]:
     """Every table of a comparison, by its name there; `runs`: system -> a run for each of its seeds."""
     unit, names, k = by.unit or data.unit, [metric.name for metric in metrics], config["k"]
-    depths = pd.Index(depths_to(k), name="k")
+    depths = pd.Index(sorted({depth for depth in DEPTHS if depth < k} | {k}), name="k")
     every = [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
     together = {name: [ranking for one in alike for ranking in one.rankings] for name, alike in runs.items()}
     scored: dict[str, list[pd.DataFrame]] = {}
@@ -179,18 +173,17 @@ def _tables(
             scored[name] = [checked_scores(one.rankings, data, every, unit=unit, tokens=tokens) for one in alike]
             bar.update()
         frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-        rankings = {name: alike[0].rankings for name, alike in runs.items()}
-        per_query = per_query_table(frames, data, names, rankings)
+        per_query = per_query_table(frames, data, names, {name: alike[0].rankings for name, alike in runs.items()})
         rows = [  # of every single run of the systems with several seeds
             {"system": name, "run": number, **frame[names].mean().to_dict()}
             for name, alike in scored.items()
-            if len(alike) > 1
             for number, frame in enumerate(alike, start=1)
+            if len(alike) > 1
         ]
         per_seed = pd.DataFrame(rows) if rows else None
-        how = Significance(by.seed, by.family, by.clustered)
         read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
         curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+        how = Significance(by.seed, by.clustered)
         tables = {
             "per_query": per_query,
             "per_seed": per_seed,
@@ -225,5 +218,5 @@ def _config(
         "seconds": round(spent, 3),
         "not_cached": {name: one.not_cached for name, one in of_first.items() if one.not_cached},
         **provenance.of_runs({name: one.about for name, one in of_first.items()}, first),
-        **{name: getattr(by, name) for name in ("seed", "family", "clustered", "batch_size", "command")},
+        **{name: getattr(by, name) for name in ("seed", "clustered", "batch_size", "command")},
     }

@@ -6,10 +6,10 @@ Presentation is in `kg2rag.report`, the files in `storage.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,12 +23,11 @@ from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.overlap import Agreement
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, pair_table
 from kg2rag.evaluation.tables import ABOUT, GROUPS, Group
-from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, questions_needed, verdict
+from kg2rag.evaluation.verdict import WORTH, Verdict, questions_needed, sides, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.text.records import reading
-from kg2rag.text.registry import unknown
-from kg2rag.types import FloatArray, IntArray, Ranking
+from kg2rag.types import IntArray, Ranking
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,20 +97,15 @@ class Comparison(report.Tabular):
         return {name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()}
 
     @property
-    def build_seconds(self) -> Mapping[str, float]:
-        """System -> what its indexes, graphs and vectors took before, as far as they were not there already."""
-        return dict(self.config.get("build_seconds", {}))
-
-    @property
     def larger_sets(self) -> dict[str, str]:
-        """System -> in words, how much more it returns than the others; only those that return over 10 % more."""
+        """System -> in words, how much more it returns than the others; see `tables.larger_sets`."""
         return tables.larger_sets(self.sizes)
 
     @property
     def sheet(self) -> report.Sheet:
         """The content of the printed tables."""
         own = (self.scores, self.ms_per_query, self.baseline, self.config, self.larger_sets)
-        return report.Sheet(*own, build_seconds=self.build_seconds)
+        return report.Sheet(*own, build_seconds=self.config.get("build_seconds", {}))
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
@@ -131,14 +125,6 @@ class Comparison(report.Tabular):
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
 
-    def __getitem__(self, name: str) -> pd.Series[Any]:
-        """The means of a metric, by system; or those of a system, by metric. KeyError for anything else."""
-        frame = self.to_frame()
-        if name not in frame.columns and name not in frame.index:
-            raise KeyError(f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}.")
-        found: pd.Series[Any] = (frame if name in frame.columns else frame.T)[name]
-        return found
-
     def to_html(
         self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES
     ) -> str:
@@ -148,8 +134,8 @@ class Comparison(report.Tabular):
         data : texts and gold of a comparison that was loaded. ValueError: other data than were compared.
         megabytes : of the questions with their hits, about; the scores alone of those beyond are listed.
         """
-        many = [name for name in GROUPS if len(self.per_query[name].unique()) > 1]
-        groups: dict[str, pd.DataFrame] = {name: self.compare_by(name) for name in many}
+        several = [name for name in GROUPS if len(self.per_query[name].unique()) > 1]
+        groups: dict[str, pd.DataFrame] = {name: self.compare_by(name) for name in several}
         tests = {"pairs": self.pairs()} if 1 < len(self.systems) <= PAIRS_IN_REPORT else {}
         tests |= {"placebos": self.against_placebo()} if self.has_placebos else {}
         sheet, own = self.sheet, None if self.inputs is None else self.inputs.data
@@ -161,7 +147,7 @@ class Comparison(report.Tabular):
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
             tests=tests,
-            verdict=self.verdict() if has_verdict(self) else None,
+            verdict=self.verdict() if all(sides(self)) else None,
             further=further,
         )
 
@@ -187,55 +173,42 @@ class Comparison(report.Tabular):
         return self.unjudged.label(np.stack([*scores.values()], axis=1).tolist() if scores else ())
 
     def more_questions(self, least: float = WORTH, metric: str | None = None) -> pd.DataFrame:
-        """How many more questions show a difference of `least` to the baseline four times in five.
+        """How many more questions show a difference of `least` to the baseline; see `verdict.questions_needed`.
 
-        One row per other system: system, difference, spread (standard deviation over the questions), needed, more. See
-        `verdict.questions_needed` for the formula, its source and its floor.
+        One row per other system: system, difference, spread (standard deviation over the questions), needed, more.
         """
-        scores, own = self._by_system(metric), self.baseline
-        rows = []
-        for name in (one for one in self.systems if one != own):
-            apart = scores[name] - scores[own]
-            needed = questions_needed(apart, least)
-            spread = float(apart.std(ddof=1)) if len(apart) > 1 else math.nan
-            rows.append((name, float(apart.mean()), spread, needed, max(0, needed - len(apart))))
-        return pd.DataFrame(rows, columns=["system", "difference", "spread", "needed", "more"])
+        scores = pd.DataFrame(self._by_system(self._metric(metric)))
+        baseline = scores.pop(self.baseline)
+        apart = scores.sub(baseline, axis=0)
+        needed = [questions_needed(apart[name], least) for name in apart]
+        columns = {"difference": apart.mean(), "spread": apart.std(), "needed": needed}
+        table = pd.DataFrame(columns, index=apart.columns).rename_axis(index="system").reset_index()
+        return table.assign(more=(table["needed"] - len(apart)).clip(lower=0))
 
     def browse(self, *further: report.HtmlPage, height: int = 900, **options: Any) -> report.Frame:
         """The page of `to_html` (same options) in a frame of a notebook's cell, to filter questions and see hits."""
         return report.Frame(self.to_html(*further, **{"megabytes": 4, **options}), height)
 
-    def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
-        """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report."""
-        drawn: dict[str, tuple[Callable[[pd.DataFrame, str], Figure], pd.DataFrame]] = {
-            "means": (plots.bar_chart, self.scores),
-            "depth": (plots.recall_curve, self.curve),
-            "tokens": (plots.token_curve, self.token_curve),
-        }
-        if kind not in drawn:
-            raise ValueError(unknown("kind of plot", kind, drawn))
-        draw, table = drawn[kind]
-        return draw(table, self.baseline)
+    def plot(self) -> Figure:
+        """The means with their intervals, as in the report."""
+        return plots.bar_chart(self.scores, self.baseline)
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`."""
-        return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self.clusters)
+        return pair_table(self._by_system(self._metric(metric)), self.config.get("seed", 0), groups=self.clusters)
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph brings beyond its shufflings, called "graph-shuffled"; see `score_table.against_placebo`."""
         return against_placebo(self.per_query, self.per_seed, self._metric(metric))
 
-    def _by_system(self, metric: str | None) -> dict[str, FloatArray]:
-        grouped = self.per_query.groupby("system", sort=False)[self._metric(metric)]
-        return {name: grouped.get_group(name).to_numpy(dtype=float) for name in self.systems}
+    def _by_system(self, column: str) -> dict[str, Any]:
+        grouped = self.per_query.groupby("system", sort=False)[column]
+        return {name: grouped.get_group(name).to_numpy() for name in self.systems}
 
     @property
     def clusters(self) -> IntArray | None:
         """The label of each question, where questions that share gold are to be resampled together."""
-        if not self.config.get("clustered"):
-            return None
-        labels: IntArray = self.per_query.loc[self.per_query["system"] == self.systems[0], "cluster"].to_numpy()
-        return labels
+        return self._by_system("cluster")[self.systems[0]] if self.config.get("clustered") else None
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""
@@ -245,15 +218,9 @@ class Comparison(report.Tabular):
         """Means within each type, number of hops or of gold passages: index (group, system), `n`, then the metrics."""
         return tables.grouped_means(self.per_query, column, self.metrics)
 
-    def differences(self, metric: str | None = None, limit: int = 10, *, system: str | None = None) -> pd.DataFrame:
-        """The questions on which systems, or the one named, and the baseline differ most; see `largest_differences`.
-
-        ValueError: an unknown system, or the baseline itself.
-        """
-        if system is not None and _known("system", system, self.systems) == self.baseline:
-            others = ", ".join(name for name in self.systems if name != self.baseline)
-            raise ValueError(f"System {system!r} is the baseline itself. Name one of: {others or 'none'}.")
-        return tables.largest_differences(self.per_query, self._metric(metric), self.baseline, limit, system)
+    def differences(self, metric: str | None = None, limit: int = 10) -> pd.DataFrame:
+        """The questions on which systems and the baseline differ most; see `tables.largest_differences`."""
+        return tables.largest_differences(self.per_query, self._metric(metric), self.baseline, limit)
 
     def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
         """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`."""
@@ -275,10 +242,13 @@ class Comparison(report.Tabular):
         return any(f"{name}{SUFFIX}" in runs for name in self.systems)
 
     def _metric(self, name: str | None) -> str:
-        return _known("metric", name or self.metrics[0], self.metrics)
+        if name is not None and name not in self.metrics:
+            raise ValueError(f"Unknown metric {name!r}. This comparison has: {', '.join(self.metrics)}.")
+        return name or self.metrics[0]
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
-        _known("system", system, self.systems)
+        if system not in self.systems:
+            raise ValueError(f"Unknown system {system!r}. This comparison has: {', '.join(self.systems)}.")
         if self.inputs is None:
             raise ValueError(
                 f"The rankings of {system!r} were loaded from files, without the system: kg2rag.waterfall and "
@@ -313,9 +283,3 @@ class Comparison(report.Tabular):
         """
         with reading(directory, "Compare again, or restore the files that `save` wrote."):
             return cls(**storage.load(Path(directory)))
-
-
-def _known(what: str, name: str, known: Sequence[str]) -> str:
-    if name not in known:
-        raise ValueError(f"Unknown {what} {name!r}. This comparison has: {', '.join(known)}.")
-    return name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,14 +24,10 @@ from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.inputs import require_one_setting
 from kg2rag.evaluation.score_table import COLUMNS, COUNTS, Significance, score_table
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
-from kg2rag.report import plots
 from kg2rag.report.table import MACRO
 from kg2rag.text.cells import csv_of
 from kg2rag.text.records import DataError, read_json
 from kg2rag.text.registry import unknown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,15 +35,9 @@ class Comparisons(report.Tabular):
     """The same systems on several data sets.
 
     It shows one metric, the first of the comparisons, or another by `sheet_of`: a column for each set, as in the set's
-    own table, then the macro-average, which counts every set alike, however many questions it has.
+    own table, then the macro-average.
 
-    Parameters
-    ----------
-    sets : name -> comparison; all with the same systems, metrics and baseline. Loaded and kept ones will do.
-
-    Raises
-    ------
-    ValueError : no comparison, or two that differ in systems, metrics or baseline.
+    sets : name -> comparison, loaded or made. ValueError: none, or two that differ in systems, metrics or baseline.
     """
 
     sets: Mapping[str, Comparison]
@@ -55,10 +45,10 @@ class Comparisons(report.Tabular):
     def __post_init__(self) -> None:
         if not self.sets:
             raise ValueError("No comparison to bring together. Pass name -> Comparison.")
-        first = next(iter(self.sets))
         for name, what in product(self.sets, ("systems", "metrics", "baseline")):
-            own, wanted = getattr(self.sets[name], what), getattr(self.sets[first], what)
+            own, wanted = getattr(self.sets[name], what), getattr(self, what)
             if own != wanted:
+                first = next(iter(self.sets))
                 raise ValueError(f"The {what} on {name!r} are {own}, those on {first!r} {wanted}: no macro-average.")
         require_one_setting({name: one.config.get("data", {}).get("setting", "") for name, one in self.sets.items()})
 
@@ -68,36 +58,24 @@ class Comparisons(report.Tabular):
         return self.sets[name]
 
     @property
-    def systems(self) -> list[str]:
-        """The names of the systems, in the order given."""
-        return self._first.systems
-
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics, in the order given."""
-        return self._first.metrics
-
-    @property
-    def baseline(self) -> str:
-        """The system that the others are tested against."""
-        return self._first.baseline
-
-    @property
     def _first(self) -> Comparison:
         return next(iter(self.sets.values()))
+
+    systems = property(lambda self: self._first.systems)
+    metrics = property(lambda self: self._first.metrics)
+    baseline = property(lambda self: self._first.baseline)
 
     @cached_property
     def macro(self) -> pd.DataFrame:
         """One row per system and metric: the macro-average, its interval and tests; see `score_table`."""
-        config, defaults = self._first.config, Significance()._asdict()
-        how = Significance(**{name: config.get(name, default) for name, default in defaults.items()})
+        how = Significance(self._first.config.get("seed", 0), bool(self._first.config.get("clustered")))
         return score_table({name: one.per_query for name, one in self.sets.items()}, self.metrics, self.baseline, how)
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
         """Means of one metric, the first or the one named: one row per system, one column per set, then their mean."""
         scores = self.sheet_of(metric).scores
         frame = scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
-        return frame.loc[self.systems, [*self.sets, MACRO]].rename_axis(columns=None)
+        return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
 
     def __repr__(self) -> str:
         return f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}"
@@ -115,12 +93,13 @@ class Comparisons(report.Tabular):
         parts = {name: one.scores.assign(detectable=np.nan) for name, one in self.sets.items()} | {MACRO: self.macro}
         own = [part[part["metric"] == metric].assign(metric=name)[list(COLUMNS)] for name, part in parts.items()]
         scores = pd.concat(own, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
-        larger: dict[str, str] = {}
+        larger: dict[str, list[str]] = {}
         for name, one in self.sets.items():
             for system, text in one.larger_sets.items():
-                larger[system] = f"{larger[system]}; {text} on {name}" if system in larger else f"{text} on {name}"
+                larger.setdefault(system, []).append(f"{text} on {name}")
+        joined = {system: "; ".join(texts) for system, texts in larger.items()}
         config = self._about(f"{metric} on {', '.join(self.sets)}")
-        return report.Sheet(scores, self._ms, self.baseline, config, larger, metric=metric)
+        return report.Sheet(scores, self._ms, self.baseline, config, joined, metric=metric)
 
     @property
     def macro_sheet(self) -> report.Sheet:
@@ -144,13 +123,8 @@ class Comparisons(report.Tabular):
             "data": {"name": name, **joined, **sizes},
             "sets": {name: report.headline(one.config) for name, one in self.sets.items()},
             "knowledge": [kb for config in configs for kb in config.get("knowledge", [])],
-            **{key: self._first.config[key] for key in ("family", "clustered", "seeds") if key in self._first.config},
+            **{key: self._first.config[key] for key in ("clustered", "seeds") if key in self._first.config},
         }
-
-    def plot(self, metric: str | None = None) -> Figure:
-        """The means of one metric with their intervals, a panel for each set and one for the macro-average."""
-        sheet = self.sheet_of(metric)
-        return plots.bar_chart(sheet.scores, self.baseline, sheet.metric)
 
     def to_html(self) -> str:
         """The summary as one self-contained page; it leads to the sets' own reports, where `save` puts them."""
@@ -166,7 +140,7 @@ class Comparisons(report.Tabular):
         return self.save_summary(directory)
 
     def save_summary(self, directory: Path | str) -> Path:
-        """Save what `save` does beside the comparisons, which lie there already."""
+        """Save what `save` does, but the comparisons, which lie there already."""
         folder = Path(directory)
         require_place(folder, several=True)
         write(folder / "macro.csv", csv_of(self.macro, float_format="%.6f").encode())

@@ -7,18 +7,17 @@ because retrievers return passages.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 
 from kg2rag.types import GoldUnit, IntArray, QADataset, Query, Ranking, called
 
-Sentence = tuple[str, int]
 EQUAL = 2e-6
 """Share by which the score of a hit may lie above the one before: scores are rounded before they order."""
 
@@ -48,15 +47,13 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
         return made[unit]
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
-    corpus, documents = data.corpus, None
-    gold: list[Mapping[str, int]] = [question.gold for question in data.questions]
-    number: Callable[[str], int] = corpus.row
     if unit == "passage" and data.unit == "document":
         raise ValueError(f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'.")
+    corpus, documents, gold = data.corpus, None, [question.gold for question in data.questions]
+    number: Callable[[str], int] = corpus.row
     if unit == "document":
-        numbers = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(corpus.doc_ids))}
-        documents = np.array([numbers[doc_id] for doc_id in corpus.doc_ids], dtype=np.int64), list(numbers)
-        number = numbers.__getitem__
+        codes, ids = pd.factorize(np.array(corpus.doc_ids, dtype=object))
+        documents, number = (codes, ids.tolist()), dict(zip(ids, range(len(ids)), strict=True)).__getitem__
         if data.unit == "passage":
             # By rising grade, so that the highest is kept.
             graded = [sorted(grades.items(), key=lambda item: item[1]) for grades in gold]
@@ -88,13 +85,12 @@ def supporting_sentences(
 
     Raises ValueError: a question without supporting sentences, or a corpus without a sentence split.
     """
-    lacking = [question.id for question in data.questions if not question.supporting]
-    if lacking:
+    if lacking := [question.id for question in data.questions if not question.supporting]:
         raise ValueError(
             f"{data.name}: {len(lacking)} of {len(data)} questions have no supporting sentences (first: {lacking[0]!r})"
             ". The support_* metrics need them; leave these metrics out."
         )
-    number: dict[Sentence, int] = {}
+    number: dict[tuple[str, int], int] = {}
     gold = [{number.setdefault(sentence, len(number)): 1 for sentence in q.supporting} for q in data.questions]
     (first, count), ids, returned = sentence_spans(data), data.corpus.doc_ids, []
     for ranking in rankings:
@@ -114,27 +110,22 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     lengths = pc.list_value_length(corpus.table["sentences"])
     count = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
     position = np.asarray(corpus.table["position"], dtype=np.int64)
+    remedy = "Load the data set with its own sentences, or leave the support_* metrics out."
     if count.max() <= 1:
         # Paragraphs without a sentence split look like sentences; a supporting index beyond the first tells.
         beyond = [(q.id, one) for q in data.questions for one in q.supporting if one[1] > 0]
         if beyond and not position.any():
             raise ValueError(
                 f"{data.name}, question {beyond[0][0]!r}: supporting sentence {beyond[0][1]!r}, but the corpus has no "
-                "sentences: its passages have neither a split nor positions. Load the data set with its own sentences, "
-                "or leave the support_* metrics out."
+                f"sentences: its passages have neither a split nor positions. {remedy}"
             )
         return position, np.ones_like(count)
     if (count == 0).any():
         id_ = corpus.ids[int(np.argmin(count))]
-        raise ValueError(
-            f"{data.name}, passage {id_!r}: the source's sentence split is missing, so supporting sentences cannot be "
-            "counted. Load the data set with its own sentences, or leave the support_* metrics out."
-        )
-    first, so_far = np.zeros_like(count), Counter[str]()
-    for row in np.argsort(position, kind="stable").tolist():
-        first[row] = so_far[corpus.doc_ids[row]]
-        so_far[corpus.doc_ids[row]] += int(count[row])
-    return first, count
+        raise ValueError(f"{data.name}, passage {id_!r}: the source's sentence split is missing. {remedy}")
+    order = np.argsort(position, kind="stable")
+    before = pd.Series(count[order]).groupby(np.array(corpus.doc_ids, dtype=object)[order]).cumsum() - count[order]
+    return before.to_numpy()[np.argsort(order)], count
 
 
 def check_rankings(
@@ -147,17 +138,13 @@ def check_rankings(
 ) -> None:
     """Refuse rankings that cannot be judged; of some `queries`, or of all questions.
 
-    Raises
-    ------
-    TypeError : something is no `Ranking`.
-    ValueError : a question has no ranking, or one in another place; a ranking is longer than `k`, has rows or ids that
-        the corpus lacks, a passage twice, rising scores, or a hit that is not among its query's candidates.
+    Raises TypeError: something is no `Ranking`; ValueError: a question has no ranking, or one in another place; a
+    ranking is longer than `k`, has rows or ids that the corpus lacks, a passage twice, rising scores, or a hit that is
+    not among its query's candidates.
     """
-    run = f"run {name!r}" if name else "this run"
-    for ranking in rankings:
-        if not isinstance(ranking, Ranking):
-            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.of.")
-    asked = data.queries if queries is None else queries
+    run, asked = f"run {name!r}" if name else "this run", data.queries if queries is None else queries
+    if strange := [ranking for ranking in rankings if not isinstance(ranking, Ranking)]:
+        raise TypeError(f"{run} contains {called(strange[0])} where a Ranking is needed; see Ranking.of.")
     wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
     present = set(given)
     if lacking := [id_ for id_ in wanted if id_ not in present]:

@@ -17,7 +17,6 @@ import numpy as np
 
 import kg2rag
 from kg2rag.compute import GivenEncoder, GivenVectors
-from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
 from kg2rag.types import Corpus, QADataset
@@ -33,13 +32,11 @@ class NoKeyError(TypeError):
 def parts(value: object) -> Iterator[object]:
     """A value and all that it is made of, depth first; a knowledge base and a corpus are not taken apart."""
     yield value
-    inside: Any = ()
+    inside: Any = value if isinstance(value, list | tuple) else ()
     if _is_made_of_fields(value) and not isinstance(value, KnowledgeBase | Corpus):
         inside = [getattr(value, one.name) for one in fields(value)]  # type: ignore[arg-type]
     elif isinstance(value, Mapping):
         inside = value.values()
-    elif isinstance(value, list | tuple):
-        inside = value
     for one in inside:
         yield from parts(one)
 
@@ -77,13 +74,6 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
     return found
 
 
-def chosen_graphs(system: object) -> list[str]:
-    """The sources of a system's graphs that somebody chose; not the default one."""
-    own = Mentions().fingerprint
-    graphs = [kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != own]
-    return list(dict.fromkeys(map(without_folders, graphs)))
-
-
 def without_folders(value: object) -> str:
     """The `repr` of a source or an encoder, its files and folders by their last names: the same on every machine."""
     if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
@@ -116,10 +106,8 @@ def identity(value: object, *, record: bool = False) -> Any:
         return _text_or_files(value, record=record)
     if isinstance(value, Mapping):
         return {str(key): within(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(within, value))
-    if isinstance(value, set | frozenset):
-        return list(map(within, sorted(value, key=repr)))
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(map(within, value if isinstance(value, list | tuple) else sorted(value, key=repr)))
     if not _is_made_of_fields(value) or isinstance(value, KnowledgeBase | Corpus):
         return repr(value) if record else _whole(value)
     own = [(one, getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")]  # type: ignore[arg-type]
@@ -132,32 +120,28 @@ def identity(value: object, *, record: bool = False) -> Any:
 
 def _whole(value: object) -> Any:
     """Of what is not taken apart."""
-    if isinstance(value, KnowledgeBase):
-        return [value.corpus.fingerprint, value.source.fingerprint, *_of_base(value)]
     if isinstance(value, Corpus):
         return value.fingerprint
     if isinstance(value, np.ndarray | np.generic):
         return [str(value.dtype), value.shape, _checksum(np.asarray(value))]
-    raise NoKeyError(f"{value!r} does not say what it computes")
+    if not isinstance(value, KnowledgeBase):
+        raise NoKeyError(f"{value!r} does not say what it computes")
+    known = [value.corpus.fingerprint, value.source.fingerprint, value.mention_table is not None]
+    encoder = value.embedder
+    if isinstance(encoder, GivenEncoder | GivenVectors):  # a function says nothing, but its vectors do
+        return [*known, encoder.fingerprint(value.store)]
+    if not is_dataclass(encoder) and " object at 0x" in repr(encoder):
+        raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
+    # A repr need not show its prompts.
+    return [*known, identity(encoder) if is_dataclass(encoder) else repr(encoder)]
 
 
 def _checksum(value: object) -> str | None:
     """Of a text, a mapping or an array; None for an object that does not say what it holds."""
-    if isinstance(value, np.ndarray):
-        return hashlib.sha256(value.tobytes()).hexdigest()
-    if isinstance(value, str | Mapping):
-        return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
-    return None
-
-
-def _of_base(kb: KnowledgeBase) -> list[Any]:
-    encoder = kb.embedder
-    if isinstance(encoder, GivenEncoder | GivenVectors):  # a function says nothing, but its vectors do
-        return [kb.mention_table is not None, encoder.fingerprint(kb.store)]
-    if not is_dataclass(encoder) and " object at 0x" in repr(encoder):
-        raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
-    # A repr need not show its prompts.
-    return [kb.mention_table is not None, identity(encoder) if is_dataclass(encoder) else repr(encoder)]
+    if not isinstance(value, np.ndarray | str | Mapping):
+        return None
+    held = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(held).hexdigest()
 
 
 def _class(kind: type) -> list[str]:
@@ -179,9 +163,7 @@ def _text_or_files(value: str | Path, *, record: bool) -> Any:
     """A text; or the content of the file or folder that it is, or of the files that "learned(FILE)" names."""
     if _is_file(value):
         return {**({"file": str(value)} if record else {}), "sha256": sha256(Path(value))}
-    if (
-        not record and os.sep in str(value) and Path(value).is_dir()
-    ):  # as that of a model: too large to be read for this
+    if not record and os.sep in str(value) and Path(value).is_dir():  # as that of a model, too large to be read
         states = ((file.name, file.stat()) for file in sorted(Path(value).iterdir()))
         return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
     if isinstance(value, Path):

@@ -49,9 +49,7 @@ def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTEN
 class Agreement(HtmlPage):
     """How much systems agree; in Jupyter the tables, `label()` their hits to be judged, `to_html()` a page of both.
 
-    Attributes
-    ----------
-    queries : as asked. rankings : system -> its first k hits for each. k : hits.
+    rankings : system -> its first k hits for each query.
     per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the first k, over the
         longer list), rbo.
     """
@@ -72,33 +70,33 @@ class Agreement(HtmlPage):
         return grouped.reset_index().sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
 
     def pool(self) -> dict[str, list[str]]:
-        """Question -> the hits of all systems, each once, in an order that does not show who found them.
+        """Question -> the hits of all systems, each once, by a checksum of question and passage: not by who found them.
 
-        The questions on which systems differ most stand first; hits in the order of a checksum of question and passage.
+        The questions on which systems differ most stand first.
         """
-
-        def place(key: str) -> bytes:
-            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
         found: dict[str, set[str]] = {query.id: set() for query in self.queries}
         for ranking in (one for run in self.rankings.values() for one in run):
             found[ranking.query_id].update(ranking.passage_ids)
-        order = self.differences(len(self.queries))["query_id"] if len(self.per_query) else list(found)
-        return {query: sorted(found[query], key=lambda id_: place(f"{query}\0{id_}")) for query in order}
+        pool = {}
+        for query in self.differences(len(self.queries))["query_id"] if len(self.per_query) else found:
+            keys = {f"{query}\0{id_}".encode("utf-8", "surrogatepass"): id_ for id_ in found[query]}
+            pool[query] = [keys[key] for key in sorted(keys, key=lambda key: hashlib.sha256(key).digest())]
+        return pool
 
     @property
     def title(self) -> str:
         """The heading of the page."""
         return f"Questions without gold: {len(self.queries):,}, asked of {', '.join(self.rankings)}"
 
-    def body(self) -> Markup:
-        """How much the systems agree, and where they do not."""
-        return self._shown("")
-
-    def _shown(self, hits: str) -> Markup:
-        tables = [(list(one), list(map(_cells, one.to_numpy()))) for one in (self.pairs, self.differences())]
-        tables = [one for one in tables if one[1]]
+    def body(self, hits: str = "") -> Markup:
+        """How much the systems agree, and where they do not; with the place of the script under a heading, `hits`."""
+        shown = [one.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell) for one in self._tables]
+        tables = [(list(one), one.to_numpy().tolist()) for one in shown if len(one)]
         return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=hits)
+
+    @property
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.pairs, self.differences()
 
     def label(self, scores: Sequence[Sequence[float]] = ()) -> Labelling:
         """The pooled hits, to be judged in a notebook or a page.
@@ -109,26 +107,18 @@ class Agreement(HtmlPage):
         `scores` : recall of questions judged before, see `Labelling`.
         """
         corpora = (hit.corpus for run in self.rankings.values() for ranking in run for hit in ranking[:1])
-        corpus = next(filter(None, corpora), None)
         texts, pool = {query.id: query.text for query in self.queries}, self.pool()
-        runs = {
-            together[0].query_id: [one.passage_ids for one in together]
-            for together in zip(*self.rankings.values(), strict=True)
-        }
-        return Labelling([{"id": id_, "question": texts[id_]} for id_ in pool], pool, corpus, runs, scores)
+        together = zip(*self.rankings.values(), strict=True)
+        runs = {same[0].query_id: [one.passage_ids for one in same] for same in together}
+        asked = [{"id": id_, "question": texts[id_]} for id_ in pool]
+        return Labelling(asked, pool, next(filter(None, corpora), None), runs, scores)
 
     def to_html(self) -> str:
         """A page that loads nothing: the tables, and hits of all systems to judge."""
-        data = {"label.js": self.label().data()}
-        return document(self.title, self._shown("Hits to judge"), data)
+        return document(self.title, self.body("Hits to judge"), {"label.js": self.label().data()})
 
     def __repr__(self) -> str:
-        tables = (one.round(3).to_string(index=False) for one in (self.pairs, self.differences()))
-        return "\n\n".join((self.title, *tables))
-
-
-def _cells(row: Any) -> list[str]:
-    return [f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row]
+        return "\n\n".join((self.title, *(one.round(3).to_string(index=False) for one in self._tables)))
 
 
 def agreement(
@@ -155,16 +145,12 @@ def agreement(
     queries = [one if isinstance(one, Query) else Query(f"q{at}", one) for at, one in enumerate(questions, start=1)]
     if len({query.id for query in queries}) < len(queries) or not queries:
         raise ValueError("No question, or two of one id. Pass texts, or each Query with an id of its own.")
-    rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
-    rows = [
-        (a, b, query.id, query.text, *_agree(left.passage_ids, right.passage_ids))
-        for a, b in combinations(rankings, 2)
-        for query, left, right in zip(queries, rankings[a], rankings[b], strict=True)
-    ]
+    rankings, rows = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}, []
+    for a, b in combinations(rankings, 2):
+        for query, *both in zip(queries, rankings[a], rankings[b], strict=True):
+            left, right = (one.passage_ids for one in both)
+            longer = max(len(left), len(right))
+            overlap = len(set(left) & set(right)) / longer if longer else 1.0
+            rows.append((a, b, query.id, query.text, overlap, rank_biased_overlap(left, right)))
     names = ["a", "b", "query_id", "question", "overlap", "rbo"]
     return Agreement(queries, rankings, k, pd.DataFrame(rows, columns=names))
-
-
-def _agree(a: Sequence[str], b: Sequence[str]) -> tuple[float, float]:
-    longer = max(len(a), len(b))
-    return len(set(a) & set(b)) / longer if longer else 1.0, rank_biased_overlap(a, b)

@@ -11,13 +11,15 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from kg2rag.compute import processor
-from kg2rag.evaluation.identity import chosen_graphs, without_folders
+from kg2rag.evaluation.identity import knowledge_bases, without_folders
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import GoldUnit, QADataset
 
@@ -38,7 +40,10 @@ def environment() -> dict[str, Any]:
     """Versions, platform, processor, threads and commit; None where unknown."""
     from threadpoolctl import threadpool_info
 
-    torch = sys.modules.get("torch")
+    torch, versions = sys.modules.get("torch"), dict[str, str | None].fromkeys(LIBRARIES)
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = (one for one in threadpool_info() if one["user_api"] == "blas")
     named = (" ".join(str(one.get(part) or "") for part in ("internal_api", "version", "architecture")) for one in blas)
@@ -46,7 +51,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": processor(),
-        "versions": {name: _version(name) for name in LIBRARIES},
+        "versions": versions,
         "threads": {
             "cores": cores,
             "torch": None if torch is None else torch.get_num_threads(),
@@ -75,36 +80,26 @@ def commit() -> dict[str, object] | None:
     return {"id": head, "changed": bool(ask("status", "--porcelain", "-uno"))} if head else None
 
 
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
 def of_run(kbs: Sequence[KnowledgeBase], before: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """What some questions of a run read: knowledge bases, with the encoders that were asked, and graphs.
 
     `before` : the counts of the knowledge bases before the run.
     """
-    did = [kb.counts - Counter(counts) for kb, counts in zip(kbs, before, strict=True)]
+    did, knowledge = [kb.counts - Counter(counts) for kb, counts in zip(kbs, before, strict=True)], []
+    for kb, counts in zip(kbs, did, strict=True):
+        encoder: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
+        if counts["encodings"] > 0:  # its weights are open
+            encoder["fingerprint"] = kb.embedder.fingerprint(kb.store)
+            encoder |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
+        graph = {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint}
+        about = {"corpus": kb.corpus.fingerprint, "passages": len(kb.corpus), "shuffled": kb.mention_table is not None}
+        knowledge.append({**about, "graph": graph, "encoder": encoder})
     return {
         "load_average": load_average(),
-        "knowledge": [_of_kb(kb, encoded=counts["encodings"] > 0) for kb, counts in zip(kbs, did, strict=True)],
+        "knowledge": knowledge,
         "graphs": [{"source": without_folders(kb.source), **sizes} for kb in kbs if (sizes := kb.graph_sizes)],
         "read_graph": any(counts["graph reads"] > 0 for counts in did),
     }
-
-
-def _of_kb(kb: KnowledgeBase, *, encoded: bool) -> dict[str, Any]:
-    """Passages, the graph's source and the encoder; of its weights only where texts were `encoded`: they are open."""
-    encoder: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
-    if encoded:
-        encoder["fingerprint"] = kb.embedder.fingerprint(kb.store)
-        encoder |= getattr(kb.embedder, "describe", lambda _: {})(kb.store)
-    graph = {"source": without_folders(kb.source), "fingerprint": kb.source.fingerprint}
-    about = {"corpus": kb.corpus.fingerprint, "passages": len(kb.corpus), "shuffled": kb.mention_table is not None}
-    return {**about, "graph": graph, "encoder": encoder}
 
 
 def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -112,8 +107,7 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = min(blocks, key=lambda block: str(block["started"]))
     return {
         **first["environment"],
-        "started": first["started"],
-        "load_average": first["load_average"],
+        **{key: first[key] for key in ("started", "load_average")},
         "knowledge": max((block["knowledge"] for block in blocks), key=lambda one: len(str(one))),
         "graphs": max((block["graphs"] for block in blocks), key=len),
         "read_graph": any(block["read_graph"] for block in blocks),
@@ -133,19 +127,22 @@ def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
     first, *_ = runs.values()
     machine = ("python", "platform", "processor", "versions", "threads", "blas", "commit")
     other, known = {}, dict[str, dict[str, Any]]()
+    unread: dict[str, list[str]] = {}
     for name, about in runs.items():
         when = {key: about[key] for key in ("started", "load_average")}
         other[name] = when | {key: about[key] for key in machine if about[key] != first[key]}
+        graphs = [kb.source for kb in knowledge_bases(systems[name]) if kb.source.fingerprint != Mentions().fingerprint]
+        if graphs and not about["read_graph"]:  # that somebody chose; not the default one
+            unread[name] = list(dict.fromkeys(map(without_folders, graphs)))
         for kb in about["knowledge"]:  # each once, with its encoder as whoever opened it describes it
             key = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
             one = known.setdefault(key, {"systems": [], **kb})
             one["systems"].append(name)
             one["encoder"] = max(one["encoder"], kb["encoder"], key=len)
-    unread = {name: chosen_graphs(systems[name]) for name, about in runs.items() if not about["read_graph"]}
     return {
         "knowledge": list(known.values()),
         "graphs": list({json.dumps(one): one for about in runs.values() for one in about["graphs"]}.values()),
-        "graph_unread": {name: graphs for name, graphs in unread.items() if graphs},
+        "graph_unread": unread,
         **{key: first[key] for key in machine},
         "started": min(about["started"] for about in runs.values()),
         "runs": other,

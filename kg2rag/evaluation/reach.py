@@ -32,11 +32,7 @@ EVERY = "all"
 class GraphCeiling:
     """What a graph contains, and what it could do for some questions; displays in Jupyter and in a terminal.
 
-    Attributes
-    ----------
-    graph : sizes, hubs and relations.
-    reach : one row per type and hop: questions, linked, gold, all_gold and passages; see `graph_reach`.
-    links : one row per kind of link: kind, gold, random; see `link_kinds`.
+    `graph` : sizes, hubs and relations. `reach` : see `graph_reach`. `links` : see `link_kinds`.
     """
 
     graph: GraphReport
@@ -79,30 +75,27 @@ def graph_reach(kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | 
     Returns one row per type and hop: questions, linked (those with an entity), gold, all_gold and passages, each a
     share of 0 to 1 over all questions, those without an entity, from which no walk begins, included.
     """
-    require_corpus(kb, data)
+    _require_corpus(kb, data)
     if hops < 0:
         raise ValueError(f"hops must be at least 0, not {hops}.")
     linker = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
-    links, masks, n = linker.link_batch(data.queries), kb.candidates(data.queries), len(kb.corpus)
-    rows = []
+    links, masks, rows = linker.link_batch(data.queries), kb.candidates(data.queries), []
     for question, linked, mask in zip(data.questions, links, masks, strict=True):
-        allowed = None if mask is None else np.isin(np.arange(n), mask)
-        every = np.arange(n) if mask is None else np.unique(mask)
+        allowed = None if mask is None else np.isin(np.arange(len(kb.corpus)), mask)
+        every = np.arange(len(kb.corpus)) if mask is None else np.unique(mask)
         gold = [np.intersect1d(own, every) for own in data.gold_rows(question).values()]
         away = passage_hops(kb.graph, entity_hops(kb.graph, [link.entity for link in linked], hops, allowed), allowed)
         for hop in range(hops + 1):
             reached = (away >= 0) & (away <= hop)
             found = sum(bool(reached[own].any()) for own in gold) / len(gold)
             price = int(reached.sum()) / len(every)
-            rows.append((question.type or EVERY, hop, float(bool(linked)), found, float(found == 1), price))
-    shares = ["linked", "gold", "all_gold", "passages"]
-    table = pd.DataFrame(rows, columns=["type", "hops", *shares]).sort_values(["type", "hops"], kind="stable")
+            rows.append((question.type or EVERY, hop, 1, float(bool(linked)), found, float(found == 1), price))
+    columns = ["type", "hops", "questions", "linked", "gold", "all_gold", "passages"]
+    table = pd.DataFrame(rows, columns=columns).sort_values(["type", "hops"], kind="stable")
     if len(set(table["type"])) > 1:
         table = pd.concat([table, table.assign(type=EVERY)])
-    grouped = table.groupby(["type", "hops"], sort=False)[shares]
-    means = grouped.mean()
-    means.insert(0, "questions", grouped.size())
-    return means.reset_index()
+    counted = dict.fromkeys(columns[2:], "mean") | {"questions": "sum"}
+    return table.groupby(["type", "hops"], sort=False).agg(counted).reset_index()
 
 
 def link_kinds(kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0) -> pd.DataFrame:
@@ -116,33 +109,27 @@ def link_kinds(kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed:
 
     ValueError : the knowledge base is over another corpus.
     """
-    require_corpus(kb, data)
+    _require_corpus(kb, data)
     sets = (np.unique(np.concatenate(list(data.gold_rows(one).values()))).tolist() for one in data.questions)
     gold = np.array([pair for rows in sets for pair in combinations(rows, 2)], dtype=np.int64).reshape(-1, 2)
     if not len(gold):
         return pd.DataFrame(columns=["kind", "gold", "random"])
-    n, mentions = len(kb.corpus), kb.graph.mentions
-    drawn = np.random.default_rng(seed).integers(0, n, (draws, 2))
+    mentions, drawn = kb.graph.mentions, np.random.default_rng(seed).integers(0, len(kb.corpus), (draws, 2))
     pairs = np.concatenate([gold, drawn[drawn[:, 0] != drawn[:, 1]]])
     types = np.array([type_ or "entity" for type_ in kb.graph.types], dtype=object)[mentions.owners]
     linked: dict[str, np.ndarray] = {}
     for kind in dict.fromkeys(types.tolist()):
-        of = types == kind
-        columns = (mentions.others[of], mentions.owners[of])
-        names = csr_array((np.ones(of.sum(), dtype=np.int32), columns), shape=(n, kb.graph.n_entities))
+        columns = mentions.others[types == kind], mentions.owners[types == kind]
+        names = csr_array((np.ones(len(columns[0]), np.int32), columns), shape=(len(kb.corpus), kb.graph.n_entities))
         linked[kind] = (names[pairs[:, 0]] * names[pairs[:, 1]]).sum(axis=1) > 0
-    document = pd.factorize(np.array(kb.corpus.doc_ids))[0]
-    order = np.lexsort((kb.corpus.table["position"].to_numpy(), document))
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    first, second = pairs.T
+    document, first, second = pd.factorize(np.array(kb.corpus.doc_ids))[0], *pairs.T
+    place = np.argsort(np.lexsort((kb.corpus.table["position"].to_numpy(), document)))
     linked["neighbour"] = (np.abs(place[first] - place[second]) == 1) & (document[first] == document[second])
     linked["any"] = np.any(list(linked.values()), axis=0)
     rows = [(kind, found[: len(gold)].mean(), found[len(gold) :].mean()) for kind, found in linked.items()]
     return pd.DataFrame(rows, columns=["kind", "gold", "random"])
 
 
-def require_corpus(kb: KnowledgeBase, data: QADataset) -> None:
-    """ValueError where the knowledge base is over other passages than the questions."""
+def _require_corpus(kb: KnowledgeBase, data: QADataset) -> None:
     if kb.corpus.ids != data.corpus.ids:
         raise ValueError(f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,6 @@ from kg2rag.evaluation.statistics import (
 )
 from kg2rag.types import FloatArray, IntArray
 
-Family = Literal["metric", "all"]
-FAMILIES: tuple[Family, ...] = get_args(Family)
 MANY = 20
 """With more systems than this no best one is determined: it would need a test of every pair."""
 COUNTS = ("wins", "ties", "losses")
@@ -38,14 +36,11 @@ class Significance(NamedTuple):
     """How systems are tested.
 
     seed : of the bootstrap, and of tests that must draw.
-    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together, for
-        a claim that rests on several.
     clustered : questions that share gold are resampled together, for they are not independent: wider intervals, and
         tests that take a shared passage for one piece of evidence.
     """
 
     seed: int = 0
-    family: Family = "metric"
     clustered: bool = False
 
 
@@ -70,13 +65,16 @@ def score_table(
     Returns
     -------
     Columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, where its
-    own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size (Cohen's
-    d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric alone and
-    among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation of the mean between seeds.
+    own row is blank (NaN): p_holm (randomisation, corrected within the metric), wins, ties, losses, p_t_holm (paired
+    t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the
+    best of a metric alone and among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation (n - 1)
+    of the mean between seeds.
     """
     frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
-    systems = list(dict.fromkeys(frames[0]["system"]))
-    tables = [_by_system(frame, systems, metrics) for frame in frames]
+    systems, names = list(dict.fromkeys(frames[0]["system"])), list(metrics)
+    parts = [dict(iter(frame.groupby("system", sort=False))) for frame in frames]
+    # (n_systems, n_questions, n_metrics) each
+    tables = [np.stack([part[name][names].to_numpy(dtype=np.float64) for name in systems]) for part in parts]
     groups = _clusters(frames, systems[0]) if how.clustered else [None] * len(frames)
     ends = [_macro([one[:, :, at] for one in tables], bounds(m), how.seed, groups) for at, m in enumerate(metrics)]
     mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*ends, strict=True))
@@ -92,29 +90,23 @@ def score_table(
     best: list[tuple[str, float]] = []
     if others:
         against = np.concatenate([values[name] - values[baseline] for name in others], axis=1)
-        families = len(metrics) if how.family == "metric" else 1
-        each = against.shape[1] // families
         pairs = list(combinations(systems, 2)) if len(systems) <= MANY else [(baseline, name) for name in others]
         every = np.concatenate([values[a] - values[b] for a, b in pairs], axis=1)
-        p = p_values(every, how.seed, groups=together, tests=each).reshape(len(pairs), len(metrics))
-        tests["p_holm"] = corrected(p[[baseline in pair for pair in pairs]].ravel(), families)
+        p = p_values(every, how.seed, groups=together, tests=len(others)).reshape(len(pairs), len(metrics))
+        tests["p_holm"] = corrected(p[[baseline in pair for pair in pairs]])
         tests[list(COUNTS)] = win_tie_loss(against)
         best = p_of_best(values, pairs, p) if len(systems) <= MANY else []
         if len(tables) == 1:
             p_t, tests["effect_size"] = t_test(against, together)
-            tests["p_t_holm"] = corrected(p_t, families)
-            tests["detectable"] = detectable_difference(against, each)
+            tests["p_t_holm"] = corrected(p_t.reshape(len(others), -1))
+            tests["detectable"] = detectable_difference(against, len(others))
     table = table.merge(tests, on=["system", "metric"], how="left", sort=False).reindex(columns=COLUMNS)
     for metric, (name, p_best) in zip(metrics, best, strict=False):
         table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = p_best
-    table["seed_sd"] = _spread(table, per_seed)
+    if per_seed is not None:
+        spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems)
+        table["seed_sd"] = spread[names].to_numpy(dtype=np.float64).ravel()
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
-
-
-def _by_system(frame: pd.DataFrame, systems: Sequence[str], metrics: Sequence[str]) -> FloatArray:
-    """(n_systems, n_questions, n_metrics)."""
-    grouped = frame.groupby("system", sort=False)
-    return np.stack([grouped.get_group(name)[list(metrics)].to_numpy(dtype=np.float64) for name in systems])
 
 
 def _clusters(frames: Sequence[pd.DataFrame], system: str) -> list[IntArray]:
@@ -164,9 +156,9 @@ def win_tie_loss(differences: FloatArray) -> IntArray:
     return np.stack([sign.sum(axis=0) for sign in signs], axis=1)
 
 
-def corrected(p: FloatArray, families: int = 1) -> FloatArray:
-    """Holm's correction, blank where there are no p-values; of rows of one p-value for each of several families."""
-    return np.stack([one if np.isnan(one).any() else holm(one) for one in p.reshape(-1, families).T], axis=1).ravel()
+def corrected(p: FloatArray) -> FloatArray:
+    """Holm's correction of (n_tests, n_families), flat, row by row; blank where there are no p-values."""
+    return np.stack([one if np.isnan(one).any() else holm(one) for one in p.T], axis=1).ravel()
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntArray | None = None) -> pd.DataFrame:
@@ -185,18 +177,9 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntAr
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
     p = p_values(differences, seed, groups=groups, tests=len(pairs))
     p_t, effect = t_test(differences, groups)
-    detectable = detectable_difference(differences, len(pairs))
-    columns = (*zip(*pairs, strict=True), differences.mean(axis=0), p, holm(p), p_t, corrected(p_t), effect, detectable)
-    return pd.DataFrame(dict(zip(names, (*columns, *win_tie_loss(differences).T), strict=True)))
-
-
-def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
-    """Standard deviation (n - 1) of the means under several seeds, by row of the table; NaN for a single run."""
-    if per_seed is None:
-        return np.full(len(frame), np.nan)
-    spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).to_dict("index")
-    keys = zip(frame["system"], frame["metric"], strict=True)
-    return np.array([spread.get(name, {}).get(metric, np.nan) for name, metric in keys], dtype=np.float64)
+    tested = (p, holm(p), p_t, corrected(p_t[:, None]), effect, detectable_difference(differences, len(pairs)))
+    columns = (*zip(*pairs, strict=True), differences.mean(axis=0), *tested, *win_tie_loss(differences).T)
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str) -> pd.DataFrame:
@@ -211,21 +194,17 @@ def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metr
     ValueError: a placebo that was shuffled once only, whose variance is not known.
     """
     rows = []
-    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
-    for system in wide.columns:
+    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False).astype(float)
+    for system in (one for one in wide.columns if f"{one}{SUFFIX}" in wide.columns and "." in one):
         shuffled = f"{system}{SUFFIX}"
-        if shuffled not in wide.columns or "." not in system:
-            continue
         runs: Any = [] if per_seed is None else per_seed.loc[per_seed["system"] == shuffled, metric]
         if len(runs) < 2:
             raise ValueError(
                 f"{shuffled!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least "
                 "two: a list of knowledge bases, or --seeds 3."
             )
-        strategy, graph = system.split(".", 1)
-        real, placebo = (wide[name].to_numpy(dtype=np.float64) for name in (system, shuffled))
-        gain = _gain(real - placebo, np.array(runs, dtype=np.float64))
-        rows.append((strategy, graph, real.mean(), placebo.mean(), *gain, np.nan))
+        gain = _gain((wide[system] - wide[shuffled]).to_numpy(), np.array(runs, dtype=np.float64))
+        rows.append((*system.split(".", 1), wide[system].mean(), wide[shuffled].mean(), *gain, np.nan))
     table = pd.DataFrame(rows, columns=list(OF_PLACEBOS))
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 

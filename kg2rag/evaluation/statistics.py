@@ -60,14 +60,13 @@ def by_group(table: FloatArray, groups: ArrayLike | None) -> tuple[FloatArray, F
 
 def interval_of_mean(
     values: ArrayLike,
-    level: float = 0.95,
     *,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     groups: ArrayLike | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
+    """A 95 % interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
 
     Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
     interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
@@ -75,11 +74,11 @@ def interval_of_mean(
     equal scores without `bounds`, and for questions of a single group.
 
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
-    level : in (0, 1). bounds : the range of the scores; None where there is none.
+    bounds : the range of the scores; None where there is none.
     groups : (n_queries,) labels; queries of one label are drawn together, and scores of 0 and 1 like all others.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level}.")
+    from scipy.stats import bootstrap
+
     table, one = columns(values)
     if bounds is not None and not (bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL):
         raise ValueError(
@@ -91,45 +90,29 @@ def interval_of_mean(
     equal = np.ptp(table, axis=1) <= EQUAL
     binary = ((table == 0) | (table == 1)).all(axis=1) & ~equal & (groups is None and bounds == (0.0, 1.0))
     if bounds is not None:
-        score, others = table[equal, 0], _wilson(np.zeros(1), len(counts), level)[1]
+        score, others = table[equal, 0], _wilson(np.zeros(1), len(counts))[1]
         low[equal], high[equal] = score - others * (score - bounds[0]), score + others * (bounds[1] - score)
-    low[binary], high[binary] = _wilson(table[binary].sum(axis=1), table.shape[1], level)
+    low[binary], high[binary] = _wilson(table[binary].sum(axis=1), table.shape[1])
     rest = ~equal & ~binary & (len(counts) > 1)
     if rest.any():
-        low[rest], high[rest] = _bca(sums[rest], counts, level, resamples, seed)
+        low[rest], high[rest] = bootstrap(
+            (sums[rest], np.broadcast_to(counts, sums[rest].shape)),
+            lambda drawn, of, axis: drawn.sum(axis=axis) / of.sum(axis=axis),  # groups of queries drawn together
+            paired=True,
+            n_resamples=resamples,
+            axis=-1,
+            batch=max(1, _CELLS // sums[rest].size),
+            rng=np.random.default_rng(seed),
+        ).confidence_interval  # by BCa
     return (low[0], high[0]) if one else (low, high)
 
 
-def _wilson(successes: FloatArray, n: int, level: float) -> tuple[FloatArray, FloatArray]:
+def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     from scipy.stats import norm
 
-    z, share = norm.isf((1 - level) / 2), np.asarray(successes) / n
+    z, share = norm.isf((1 - 0.95) / 2), successes / n
     centre, width = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     return np.maximum(0, (centre - width) / (1 + z**2 / n)), np.minimum(1, (centre + width) / (1 + z**2 / n))
-
-
-def _bca(
-    sums: FloatArray, counts: FloatArray, level: float, resamples: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """Of the mean of all queries, groups of them drawn together: (n_columns, n_groups) sums, (n_groups,) counts."""
-    from scipy.stats import bootstrap
-
-    def mean(drawn: FloatArray, of: FloatArray, axis: int) -> FloatArray:
-        means: FloatArray = drawn.sum(axis=axis) / of.sum(axis=axis)
-        return means
-
-    interval = bootstrap(
-        (sums, np.broadcast_to(counts, sums.shape)),
-        mean,
-        paired=True,
-        n_resamples=resamples,
-        confidence_level=level,
-        method="BCa",
-        axis=-1,
-        batch=max(1, _CELLS // sums.size),
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return interval.low, interval.high
 
 
 def interval_of_sum(
@@ -170,19 +153,16 @@ def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None 
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
     p = np.array([_exact(row) for row in table])
     left = np.isnan(p)
-    if left.any():
-        p[left] = _resampled(table[left], max(RESAMPLES, 4_000 * tests), seed)
+    p[left] = _resampled(table[left], max(RESAMPLES, 4_000 * tests), seed)
     return p[0] if one else p
 
 
 def in_units(values: FloatArray) -> IntArray | None:
     """Values as whole numbers of the largest unit that divides them all; None where there is none."""
     for unit in _UNITS:
-        scaled = values * unit
-        whole = np.rint(scaled)
-        if (np.abs(scaled - whole) <= EQUAL * unit).all():
-            numbers: IntArray = whole.astype(np.int64)
-            return numbers // max(1, int(np.gcd.reduce(numbers)))
+        whole = np.rint(values * unit).astype(np.int64)
+        if (np.abs(values * unit - whole) <= EQUAL * unit).all():
+            return np.asarray(whole // max(1, int(np.gcd.reduce(whole))))
     return None
 
 
@@ -214,16 +194,13 @@ def _tail(sizes: IntArray, least: int) -> FloatArray | None:
 def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
     rng, observed = np.random.default_rng(seed), np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
     beyond, drawn, open_ = np.ones(len(table)), np.ones(len(table)), np.arange(len(table))
-    step = max(1, _CELLS // table.shape[1])
-    for at in range(0, resamples, step):
-        signs = rng.integers(0, 2, (min(step, resamples - at), table.shape[1])) * 2.0 - 1
+    step, left = max(1, _CELLS // table.shape[1]), resamples
+    while left > 0 and len(open_):
+        signs = rng.integers(0, 2, (min(step, left), table.shape[1])) * 2.0 - 1
         beyond[open_] += (np.abs(signs @ table[open_].T) >= observed[open_]).sum(axis=0)
         drawn[open_] += len(signs)
-        open_ = open_[beyond[open_] < _ENOUGH]
-        if not len(open_):
-            break
-    found: FloatArray = beyond / drawn
-    return found
+        open_, left = open_[beyond[open_] < _ENOUGH], left - step
+    return np.asarray(beyond / drawn)
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
@@ -276,8 +253,7 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     """
     table = np.abs(columns(differences)[0])
     found = [_detectable(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
-    least: FloatArray = np.array(found, dtype=np.float64) / table.shape[1]
-    return least
+    return np.asarray(np.array(found, dtype=np.float64) / table.shape[1])
 
 
 def _detectable(sizes: FloatArray, level: float, seed: int) -> float:

@@ -20,7 +20,7 @@ import pandas as pd
 from kg2rag.evaluation.gold import judged_hits
 from kg2rag.evaluation.metrics import PassageTokens, score
 from kg2rag.evaluation.statistics import EQUAL
-from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking, sources
+from kg2rag.types import GoldUnit, IntArray, QADataset, Ranking, sources
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -31,7 +31,7 @@ LISTED = 20
 DEPTH = 10
 GRAPH = "graph"  # the source that a strategy records for hits of its graph
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
-"""Where the recall curve is measured: about evenly spaced on a log axis."""
+"""Where the recall curve is measured, and at k: about evenly spaced on a log axis."""
 BUDGETS = (1, 2, 3, 5, 7, *(n * 10**e for e in range(5) for n in (10, 15, 20, 30, 50, 70)))
 """Tokens at which the other curve may be measured, spaced alike."""
 LARGER = 1.10
@@ -45,22 +45,13 @@ def per_query_table(
     rankings: Mapping[str, Sequence[Ranking]],
 ) -> pd.DataFrame:
     """One row per system and question: the columns of `ABOUT`, then the metrics; see `Comparison.per_query`."""
-    about = pd.DataFrame(
-        {
-            "query_id": [question.id for question in data.questions],
-            "type": [question.type for question in data.questions],
-            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
-            "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
-            "cluster": sharing_gold(data),
-            "question": [question.text for question in data.questions],
-        }
-    )
+    rows = [(one.id, one.type, one.hops, len(one.gold), one.text) for one in data.questions]
+    about = pd.DataFrame(rows, columns=["query_id", "type", "hops", "gold", "question"])
+    about = about.astype({"hops": "Int64", "gold": "Int64"}).assign(cluster=sharing_gold(data))
     parts = []
     for name, frame in frames.items():
-        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
-        part.insert(1, "system", name)
-        part.insert(list(part.columns).index("question") + 1, "notes", [notes_json(one) for one in rankings[name]])
-        parts.append(part)
+        part = about.assign(system=name, notes=list(map(notes_json, rankings[name])))[list(ABOUT)]
+        parts.append(pd.concat([part, frame[list(metrics)].reset_index(drop=True)], axis=1))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -73,8 +64,7 @@ def sharing_gold(data: QADataset) -> IntArray:
     ids = [id_ for question in data.questions for id_ in question.gold]
     _, columns = np.unique(np.array(ids, dtype=object), return_inverse=True)
     member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(data), int(columns.max(initial=-1)) + 1))
-    number: IntArray = connected_components(member @ member.T, directed=False)[1]
-    return number
+    return np.asarray(connected_components(member @ member.T, directed=False)[1])
 
 
 def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
@@ -87,24 +77,21 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     frame.insert(0, "n", grouped.size())
     # Numbers by their size, 2 before 10, then words.
     groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
-    systems = list(dict.fromkeys(per_query["system"]))
-    places = [range(len(groups)), range(len(systems))]
+    levels = [groups, list(dict.fromkeys(per_query["system"]))]
     # Levels in this order, which `unstack` keeps; those that pandas makes are in the order of the questions.
-    index = pd.MultiIndex.from_product(places, names=[column, "system"]).set_levels([groups, systems])
+    codes = [range(len(level)) for level in levels]
+    index = pd.MultiIndex.from_product(codes, names=[column, "system"]).set_levels(levels)
     return frame.loc[index].set_axis(index)
 
 
-def largest_differences(
-    per_query: pd.DataFrame, metric: str, baseline: str, limit: int, system: str | None = None
-) -> pd.DataFrame:
+def largest_differences(per_query: pd.DataFrame, metric: str, baseline: str, limit: int) -> pd.DataFrame:
     """Columns query_id, question, system, score, baseline, difference; largest difference first, none of 0.
 
     Of equally large ones each system shows one before any shows a second, in the order of systems and questions.
-    `system` : its questions alone.
     """
     frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
     reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
-    frame = frame[frame["system"] != baseline if system is None else frame["system"] == system]
+    frame = frame[frame["system"] != baseline]
     frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
     frame["difference"] = frame["score"] - frame["baseline"]
     frame = frame[frame["difference"].abs() > EQUAL].assign(size=lambda rows: rows["difference"].abs().round(9))
@@ -131,10 +118,9 @@ def _plain(value: object) -> object:
 
 
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
-    """How often the graph added anything, of the systems that add one to a text search.
+    """How often the graph added anything, of the systems whose rankings have hits of a text search and of a graph.
 
-    Read from the source of each stage and the notes on the query. A system is described where its rankings have hits of
-    a text search and of a graph; `mention_ppr`, which walks from the best hits of one, is such a system, too.
+    Read from the source of each stage and the notes on the query.
 
     Returns
     -------
@@ -166,9 +152,8 @@ def _brought(ranking: Ranking) -> bool:
     of = sources(ranking)
     graph = np.array([of[stage] == GRAPH for stage in ranking.stages])[ranking.stage_codes[:DEPTH]]
     for stage, source in of.items():
-        ranks: FloatArray | None = ranking.score_parts.get(f"{stage} rank")
-        if source != GRAPH and ranks is not None:
-            graph &= np.isnan(ranks[:DEPTH])
+        if source != GRAPH and f"{stage} rank" in ranking.score_parts:
+            graph &= np.isnan(ranking.score_parts[f"{stage} rank"][:DEPTH])
     if "restart" in ranking.score_parts:
         graph &= ~(ranking.score_parts["restart"][:DEPTH] > 0)
     return bool(graph.any())
@@ -182,11 +167,10 @@ def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens,
     rows = []
     for name, rankings in runs.items():
         tokens.count(rankings)
-        spent = [np.concatenate([[0], np.cumsum(tokens.of(ranking))]) for ranking in rankings]
+        spent = [tokens.of(ranking) for ranking in rankings]
         for k in depths:
-            hits = [min(k, len(one) - 1) for one in spent]
-            used = [int(one[n]) for one, n in zip(spent, hits, strict=True)]
-            rows.append((name, k, float(np.mean(hits)), float(np.mean(used))))
+            used = [int(one[:k].sum()) for one in spent]
+            rows.append((name, k, float(np.mean([min(k, len(one)) for one in spent])), float(np.mean(used))))
     return pd.DataFrame(rows, columns=["system", "k", "hits", "tokens"])
 
 
@@ -214,11 +198,6 @@ def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
         system: f"{ratio:.2f} times the {what.partition('_')[0]} of the others (median) within the first {k}"
         for system, k, what, ratio in worst.itertuples(index=False)
     }
-
-
-def depths_to(k: int) -> list[int]:
-    """Where a curve of rankings with `k` hits is measured; ends at k."""
-    return sorted({depth for depth in DEPTHS if depth < k} | {k})
 
 
 def token_curve(
@@ -249,17 +228,13 @@ def token_curve(
 
 def _recall(
     rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: GoldUnit
-) -> FloatArray:
-    """Mean recall at each budget, all in one call of ranx."""
+) -> Any:
+    """Mean recall at each budget, (n_budgets,), all in one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))
     # Padded to one length with numbers of no passage, which do not change recall: ranx takes queries of one shape.
-    filler = list(range(-1, -width - 1, -1))
-    ranked: list[list[int]] = []
-    gold: list[Mapping[int, int]] = []
+    filler, ranked, gold = list(range(-1, -width - 1, -1)), list[list[int]](), list[Mapping[int, int]]()
     for budget in budgets:
         found, wanted = judged_hits(tokens.cut(rankings, budget), data, unit)
         ranked += [one.rows.tolist() + filler[len(one) :] for one in found]
         gold += [*wanted.by_number] * (len(rankings) // len(data))
-    recall: FloatArray = score(gold, ranked, ["recall"])["recall"]
-    means: FloatArray = recall.reshape(len(budgets), -1).mean(axis=1)
-    return means
+    return score(gold, ranked, ["recall"])["recall"].reshape(len(budgets), -1).mean(axis=1)

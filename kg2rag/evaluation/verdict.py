@@ -107,43 +107,35 @@ class Verdict(HtmlPage):
             f"{self.graph}{among}, against {self.plain}, the best without a graph: {self.metric} "
             f"{self._gain(vars(self))}, over {self.questions:,} question{'s' if self.questions != 1 else ''}.",
         ]
+        worth, seen = (self._points(one)[1:] for one in (self.worth, max(self.gain, self.worth - self.gain)))
         if self.answer == "no" and self.placebo and self.p < LEVEL < self.placebo["p"]:
-            said.append(
-                "As much is gained from a shuffled graph: it is the further candidates that help, not the graph."
-            )
+            said += ["As much is gained from a shuffled graph: it is the further candidates that help, not the graph."]
         elif self.answer == "no":
-            said.append(
-                f"A gain of {self._points(self.worth)[1:]} or more, which would be worth a graph, is ruled out."
-            )
+            said += [f"A gain of {worth} or more, which would be worth a graph, is ruled out."]
         elif self.answer == "inconclusive":
-            seen, worth = (self._points(one)[1:] for one in (distance(self.gain, self.worth), self.worth))
-            said.append(
+            said += [
                 f"The interval leaves open both no gain and {worth} points, which would be worth a graph; so many "
                 f"questions are missing to see a difference of {seen} four times in five."
-            )
+            ]
         if self.placebo:
-            said.append(f"Over its own graph shuffled: {self._gain(self.placebo)}.")
+            said += [f"Over its own graph shuffled: {self._gain(self.placebo)}."]
         if self.reach:
             gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
-            said.append(
-                f"Within one triple of the names in a question lie {gold} of its gold, and {passages} of all passages."
-            )
-        said += [f"{name}: {cost}." for name in (self.graph, self.plain) if (cost := self._cost(name))]
+            said += [f"Within one triple of a question's names lie {gold} of its gold, and {passages} of all passages."]
+        told = {"build_seconds": "{:,.1f} s to build what was not there", "ms_per_query": "{:,.1f} ms a question"}
+        for name in (self.graph, self.plain):
+            spent = [told[key].format(value) for key, value in self.costs[name].items() if not math.isnan(value)]
+            said += [f"{name}: {', '.join(spent)}."] if spent else []
         why = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until that is known"}
         return [*said, f"Take {self.take}{why[self.answer]}."]
-
-    def _cost(self, name: str) -> str:
-        told = {"build_seconds": "{:,.1f} s to build what was not there", "ms_per_query": "{:,.1f} ms a question"}
-        costs = self.costs[name]
-        return ", ".join(text.format(costs[key]) for key, text in told.items() if not math.isnan(costs[key]))
 
     def _points(self, value: float) -> str:
         return f"{value * self.scale:+.{1 if self.scale == 100 else 2}f}".replace("-", "−")
 
     def _gain(self, of: Mapping[str, Any]) -> str:
-        ends = f"{self._points(of['low'])} to {self._points(of['high'])}"
+        gain, low, high = (self._points(of[name]) for name in ("gain", "low", "high"))
         p = p_text(of["p"])
-        return f"{self._points(of['gain'])} (95 % {ends}, p {p if p.startswith('<') else f'= {p}'})"
+        return f"{gain} (95 % {low} to {high}, p {p if p.startswith('<') else f'= {p}'})"
 
     def _rows(self) -> list[list[str]]:
         rows: Any = self.kinds.itertuples(index=False)
@@ -159,42 +151,34 @@ class Verdict(HtmlPage):
         kinds = [pd.DataFrame(rows, columns=header).to_string(index=False)] if (rows := self._rows()) else []
         return "\n".join([self.title, *self.lines(), *kinds])
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values; what was not measured is None."""
-        costs = {
-            name: {key: None if math.isnan(one) else one for key, one in cost.items()}
-            for name, cost in self.costs.items()
-        }
-        return {**vars(self), "costs": costs, "kinds": self.kinds.to_dict("records"), "lines": self.lines()}
-
-
-def has_verdict(result: Comparison) -> bool:
-    """Whether there are both, systems that read a graph and systems that read none."""
-    return all(_sides(result))
-
 
 def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
     """See `Comparison.verdict`."""
     if not worth > 0:
         raise ValueError(f"worth must be above 0, not {worth}: the gain that would be worth a graph, as .05.")
-    graphs, plains = _sides(result)
+    graphs, plains = sides(result)
     if not (graphs and plains):
         lacking = "reads a graph, such as graph_augmented" if not graphs else "reads none, such as dense or hybrid"
         raise ValueError(f"A verdict compares two sides, and no system here {lacking}. Compare one, too.")
     scores = result.per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
     graph, plain = (str(scores[side].mean().idxmax()) for side in (graphs, plains))
     difference, level = (scores[graph] - scores[plain]).to_numpy(dtype=float), LEVEL / len(graphs)
-    how: dict[str, Any] = {"groups": result.clusters, "seed": result.config.get("seed", 0)}
+    sheet, how = result.sheet, {"groups": result.clusters, "seed": result.config.get("seed", 0)}
     p = min(1.0, len(graphs) * float(p_values(difference, tests=len(graphs), **how)))
     low, high = interval_of_difference(difference, 1 - level, **how)
-    gain, placebo = float(difference.mean()), _placebo(result, graph, metric)
+    gain, placebo = float(difference.mean()), dict[Any, Any]()
+    if result.has_placebos:
+        table = result.against_placebo(metric).rename(columns={"ci_low": "low", "ci_high": "high"})
+        own = table[table["strategy"] + "." + table["graph"] == graph].assign(p=table["p_holm"])
+        placebo = own[["gain", "low", "high", "p"]].iloc[0].to_dict() if len(own) else {}
     tests = [{"low": low, "high": high, "p": p}, *([placebo] if placebo else [])]
     answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
     if any(one["high"] < worth for one in tests):
         answer = "no"
     elif all(one["low"] > 0 and one["p"] < LEVEL for one in tests):
         answer = "yes"
-    missing = questions_needed(difference, distance(gain, worth), level) - len(difference)
+    # What must be told apart from chance: a gain from 0, or the lack of one from `worth`, whichever is farther.
+    missing = questions_needed(difference, max(gain, worth - gain), level) - len(difference)
     return Verdict(
         answer=answer,
         more=max(10, round(missing, -1)) if answer == "inconclusive" else None,
@@ -209,17 +193,14 @@ def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
         low=low,
         high=high,
         p=p,
-        placebo=placebo,
+        placebo=placebo or None,
         reach=_reach(result, graph),
         costs={
-            name: {
-                "build_seconds": result.build_seconds.get(name, float("nan")),
-                "ms_per_query": result.ms_per_query[name],
-            }
+            name: {"build_seconds": sheet.build_seconds.get(name, math.nan), "ms_per_query": sheet.ms_per_query[name]}
             for name in (graph, plain)
         },
         kinds=_kinds(result, metric, graph, plain),
-        scale=result.sheet.scale(metric),
+        scale=sheet.scale(metric),
     )
 
 
@@ -230,9 +211,9 @@ def interval_of_difference(
 
     It holds the shifts that the paired randomisation test does not reject: one is rejected where too few random subsets
     of the questions have a mean difference beyond it, so that the ends are quantiles of the subsets' means [Hartigan
-    1969]. And it is at least as wide as if the share of questions that may be `unseen` lay at an end of the metric's
-    range. (Of 5 to 300 questions, in eight distributions, it covers the mean in 92 to 100 % of samples, where the t
-    interval covers it in 15 to 100 %.)
+    1969]. And it is at least as wide as if the share of questions that may not have been seen lay at an end of the
+    metric's range. (Of 5 to 300 questions, in eight distributions, it covers the mean in 92 to 100 % of samples, where
+    the t interval covers it in 15 to 100 %.)
 
     `differences` : (n_queries,). `groups` : (n_queries,) labels; queries of one label are in a subset together.
     """
@@ -244,18 +225,9 @@ def interval_of_difference(
         within = within[within.any(axis=1)]
         means.append((within @ sums[0]) / (within @ counts))
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    mean, end, share = values.mean(), max(1.0, np.abs(values).max()), unseen(len(counts), 1 - level)
+    mean, end = values.mean(), max(1.0, np.abs(values).max())
+    share = 1 - ((1 - level) / 2) ** (1 / len(counts))  # the exact interval's end for 0 of n [Clopper & Pearson 1934]
     return float(min(low, mean - share * (end + mean))), float(max(high, mean + share * (end - mean)))
-
-
-def unseen(n: int, level: float = LEVEL) -> float:
-    """The share of all questions of which none may be among n: the upper end of the exact interval for 0 of n."""
-    return float(1 - (level / 2) ** (1 / n))  # [Clopper & Pearson 1934]
-
-
-def distance(gain: float, worth: float) -> float:
-    """What must be told apart from chance: a gain from 0, or the lack of one from `worth`, whichever is farther."""
-    return max(gain, worth - gain)
 
 
 def questions_needed(differences: ArrayLike, least: float, level: float = LEVEL) -> int:
@@ -272,22 +244,13 @@ def questions_needed(differences: ArrayLike, least: float, level: float = LEVEL)
     return math.ceil(float(max(by_power, z**2 * max(1 - least, 0) / least)))
 
 
-def _sides(result: Comparison) -> tuple[list[str], list[str]]:
+def sides(result: Comparison) -> tuple[list[str], list[str]]:
     """The systems that read a graph, without those over the shufflings of another one's, and the systems without."""
     config, systems = result.config, result.systems
     reading = set(config.get("graph_systems", config.get("graph_use", {})))
     placebos = {name for name in systems if name.endswith(SUFFIX) and name.removesuffix(SUFFIX) in systems}
     graphs = [name for name in systems if name in reading - placebos]
     return graphs, [name for name in systems if name not in reading | placebos]
-
-
-def _placebo(result: Comparison, graph: str, metric: str) -> dict[str, float] | None:
-    if not result.has_placebos:
-        return None
-    table = result.against_placebo(metric)
-    own = table[table["strategy"] + "." + table["graph"] == graph]
-    names = {"gain": "gain", "low": "ci_low", "high": "ci_high", "p": "p_holm"}
-    return {name: float(own[column].iloc[0]) for name, column in names.items()} if len(own) else None
 
 
 def _reach(result: Comparison, graph: str) -> dict[str, float] | None:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 class Waterfall(HtmlPage):
     """What became of the gold of a system. Displays in Jupyter as a page to click through, and in a terminal.
 
-    Attributes
-    ----------
     frame : one row per gold passage: query_id, type, question, gold (its id), title, lost_at, step, why, rank (blank
         where it has none).
     returned : question id -> titles (or ids) of the first k hits.
@@ -51,12 +49,6 @@ class Waterfall(HtmlPage):
             table.index = pd.Index(["all"])
         return table.rename_axis(index="type", columns=None).assign(gold=table.sum(axis=1))
 
-    def reasons(self) -> pd.DataFrame:
-        """Gold passages by where they were lost and why, in the order of the steps: columns lost_at, why, gold."""
-        counts = self.frame.groupby(["lost_at", "why"], sort=False).size().rename("gold").reset_index()
-        order = counts["lost_at"].map({name: at for at, name in enumerate(LOST_AT)}).sort_values(kind="stable").index
-        return counts.loc[order].reset_index(drop=True)
-
     def figure(self) -> Figure:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
         return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
@@ -68,23 +60,21 @@ class Waterfall(HtmlPage):
 
     def body(self) -> Markup:
         """The counts, the figure, and every lost passage by step and reason."""
-        totals = self.totals()
-        shown = [name for name in LOST_AT if totals[name].any() or name == "found"]
+        shown = self._shown()
         return render(
             "waterfall.html.j2",
             title=self.title,
             lead=f"{self.data}: {len(self.returned)} questions, {len(self.frame)} gold passages, k = {self.k}",
-            lost_at=shown,
-            totals=[(name, [int(row[lost]) for lost in shown], int(row["gold"])) for name, row in totals.iterrows()],
+            lost_at=list(shown)[:-1],
+            totals=[(name, counts, gold) for name, *counts, gold in shown.itertuples()],
             figure=plots.to_svg(self.figure(), f"waterfall-{self.system}-{self.k}"),
-            groups=[self._group(lost_at) for lost_at in shown],
+            groups=[self._group(str(name)) for name in list(shown)[:-1]],
         )
 
     def _group(self, lost_at: str) -> dict[str, Any]:
         """The gold passages lost at one step by reason, the most frequent first."""
         members = self.frame[self.frame["lost_at"] == lost_at]
-        titles = self.frame.groupby("query_id")[["title", "gold"]].agg(set)
-        reasons = []
+        titles, reasons = self.frame.groupby("query_id")[["title", "gold"]].agg(set), []
         for why, own in members.groupby("why", sort=False):
             cases = own.to_dict("records")
             for case in cases:
@@ -96,24 +86,21 @@ class Waterfall(HtmlPage):
         reasons.sort(key=lambda reason: -len(reason[1]))
         return {"lost_at": lost_at, "count": len(members), "reasons": reasons}
 
+    def _shown(self) -> pd.DataFrame:
+        """The totals without the columns in which nothing was lost."""
+        totals = self.totals()
+        return totals.loc[:, [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]]
+
     def __repr__(self) -> str:
-        return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{_shown(self.totals()).to_string()}"
+        return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}"
 
     def __rich__(self) -> Table:
-        totals = _shown(self.totals())
-        title = f"{self.system}: gold passages by where they were lost, k = {self.k}"
-        return text_table(title, ("type", *totals.columns), (map(str, row) for row in totals.itertuples()))
-
-
-def _shown(totals: pd.DataFrame) -> pd.DataFrame:
-    """Without the columns in which nothing was lost."""
-    return totals.loc[:, [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]]
+        title, shown = f"{self.system}: gold passages by where they were lost, k = {self.k}", self._shown()
+        return text_table(title, ("type", *shown.columns), (map(str, row) for row in shown.itertuples()))
 
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
-
-
 Formatter = Any
 """Writes the hits of a ranking within so many tokens, as `kg2rag.ContextFormatter` does."""
 Fate = tuple[LostAt, str, str, int | None]
@@ -132,17 +119,12 @@ def waterfall(
 ) -> Waterfall:
     """Trace a system on a question set.
 
-    Parameters
-    ----------
     k : hits that count as found; where gold names documents, documents.
     formatter : writes the context of the first k hits within its tokens; a gold passage that it leaves out is "cut by
         budget". None for no budget.
     run : the earlier rankings of the system, compared with those of the trace.
 
-    Raises
-    ------
-    ValueError : k below 1; the system's first k hits are not those of `run`.
-    TypeError : the system cannot be traced.
+    Raises ValueError: k below 1, or a trace with other hits than `run`; TypeError: a system that cannot be traced.
     """
     require_dataset(data)
     require_k(k)
@@ -160,8 +142,8 @@ def waterfall(
                     "has. Was the system, its graph or its corpus changed since? Compare again."
                 )
             records += _records(question, queries[at], trace, data, k, formatter)
-            titles = (data.corpus.titles[row] or data.corpus.ids[row] for row in trace.ranking.rows[:k].tolist())
-            returned[question.id] = tuple(titles)
+            hits = trace.ranking.rows[:k].tolist()
+            returned[question.id] = [data.corpus.titles[row] or data.corpus.ids[row] for row in hits]
     columns = ["query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank"]
     frame = pd.DataFrame(records, columns=columns).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
@@ -191,18 +173,14 @@ def _left_out(
     depth = sum(1 for id_ in ranked if places[id_] <= k)
     if not depth:
         return {}
-    context, tokens = formatter.passages(ranking.top(depth)), formatter.passage_tokens
-    written = {citation.passage_id for citation in context.citations}
-    reasons = {dropped.what: dropped.why for dropped in context.dropped}
+    beyond = f"beyond the {formatter.passage_tokens} tokens of the context"
+    context = formatter.passages(ranking.top(depth))
+    others = (one for one in context.dropped if one.why != "budget")
+    reasons = {one.what: f"the context leaves it out: it {one.why}" for one in others}
     units = list(zip(ranking.passage_ids[:depth], ranked, strict=False))
+    written = {citation.passage_id for citation in context.citations}
     shown = {unit for id_, unit in units if id_ in written}
-    cut: dict[str, str] = {}
-    for id_, unit in units:
-        if unit not in shown:
-            why = reasons.get(id_, "budget")
-            beyond = f"beyond the {tokens} tokens of the context"
-            cut.setdefault(unit, beyond if why == "budget" else f"the context leaves it out: it {why}")
-    return cut
+    return {unit: reasons.get(id_, beyond) for id_, unit in reversed(units) if unit not in shown}
 
 
 def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:

@@ -74,9 +74,3 @@ def test_what_cannot_be_compared_is_refused_with_what_is_wanted(given, error, me
 def test_a_comparison_draws_itself(fixed, data):
     result = compare({"dense": fixed(q1="p0"), "other": fixed(q2="p2")}, data, metrics=METRICS)
     assert [text.get_text() for text in result.plot().axes[0].texts] == ["16.7", "33.3"]
-    assert result.plot("depth").axes[0].get_xlabel() == "passages retrieved, k"
-    assert result.plot("tokens").axes[0].get_xlabel() == "tokens returned"
-    with pytest.raises(
-        ValueError, match=r"Unknown kind of plot 'dept'\. Known: depth, means, tokens\. Did you mean 'depth'"
-    ):
-        result.plot("dept")

@@ -75,7 +75,6 @@ def test_questions_of_one_group_count_as_one_piece_of_evidence():
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        ([1], {"level": 95}, "between 0 and 1"),
         ([np.nan], {}, "missing score"),
         ([2.0, 3.0], {}, "range of the metric"),
         ([0, 1], {"groups": [1, 2, 3]}, "one label a query, 2"),
