@@ -4,8 +4,6 @@ from .base import KnowledgeBase as KnowledgeBase
 from .graph import KnowledgeGraph as KnowledgeGraph
 from .graph import Neighbour as Neighbour
 from .graph import graph_score as graph_score
-from .indexes.approximate import ApproximateIndex as ApproximateIndex
-from .indexes.approximate import IndexKind as IndexKind
 from .indexes.dense import DenseIndex as DenseIndex
 from .indexes.lexical import LexicalSettings as LexicalSettings
 from .indexes.trigram import Similar as Similar

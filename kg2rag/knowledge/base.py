@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint
 from itertools import islice
 from pathlib import Path
@@ -27,11 +27,10 @@ from kg2rag.knowledge.announcement import announce, announce_empty
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
-from kg2rag.knowledge.indexes.approximate import ApproximateIndex, IndexKind
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
-from kg2rag.text.normalisation import Lexicon
+from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
 from kg2rag.types import Corpus, IntArray, Matrix, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
@@ -53,12 +52,7 @@ class KnowledgeBase:
 
     @classmethod
     def build(
-        cls,
-        corpus: Any,
-        graph: Any = "mentions",
-        *,
-        embedder: Any = None,
-        store: Store | None = None,
+        cls, corpus: Any, graph: Any = "mentions", *, embedder: Any = None, store: Store | None = None
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`; nothing is computed yet, but where that will take long, how long is said.
 
@@ -137,14 +131,7 @@ class KnowledgeBase:
     @property
     def dense(self) -> DenseIndex:
         """Exact cosine search over the passages."""
-        return self.nearest("flat")
-
-    def nearest(self, index: IndexKind) -> DenseIndex:
-        """Cosine search over the passages by an index of that kind: `dense`, or an approximate one."""
-        if index == "flat":
-            return self.cached("dense", lambda: DenseIndex(self.vectors))
-        key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
-        return self.cached(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, self.store, key))
+        return self.cached("dense", lambda: DenseIndex(self.vectors))
 
     @property
     def entities(self) -> DenseIndex:
@@ -153,16 +140,39 @@ class KnowledgeBase:
 
     @property
     def triple_vectors(self) -> DenseIndex:
-        """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        return self.cached("triple vectors", lambda: self._over("triples", files.triple_texts(self.graph)))
+        """Exact cosine search over the triples, each encoded as "head relation tail", and ": description" if any."""
+
+        def built() -> DenseIndex:
+            graph, names = self.graph, self.graph.names
+            table, about = graph.triples, graph.triple_descriptions
+            columns = (table.heads, table.relations, table.tails, table.descriptions)
+            texts = [
+                f"{names[head]} {graph.relations[relation]} {names[tail]}{about[said] and f': {about[said]}'}"
+                for head, relation, tail, said in zip(*(column.tolist() for column in columns), strict=True)
+            ]
+            return self._over("triples", texts)
+
+        return self.cached("triple vectors", built)
 
     def _over(self, what: str, texts: Sequence[str]) -> DenseIndex:
         return DenseIndex(self._encoded(texts, {what: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
-        return self.cached("entity lexicon", lambda: files.entity_lexicon(self.graph))
+        """Finds entities by name, alias, or either without strokes (Lodz), in this order; and each match's entity."""
+
+        def built() -> tuple[Lexicon, list[int]]:
+            graph, codes = self.graph, dict[str, int]()
+            aliases = ((code, alias) for code, own in enumerate(graph.aliases) for alias in own)
+            for entity, name in (*enumerate(graph.names), *aliases):
+                codes.setdefault(normalise(name), entity)
+            for key, entity in list(codes.items()):
+                codes.setdefault(unstroked(key), entity)
+            for word in FUNCTION_WORDS:
+                codes.pop(word, None)
+            return Lexicon(list(codes)), list(codes.values())
+
+        return self.cached("entity lexicon", built)
 
     @property
     def mentions(self) -> MentionTable:
@@ -174,8 +184,7 @@ class KnowledgeBase:
         def read() -> MentionTable:
             untitled = np.array([not title for title in self.corpus.titles])
 
-            def find(folder: Path) -> None:
-                # Compiled, and not needed where the table is in the store.
+            def find(folder: Path) -> None:  # compiled, and not needed where the table is in the store
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import with_terms
 
@@ -207,15 +216,12 @@ class KnowledgeBase:
     def _lexical(
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
     ) -> LexicalIndex:
-        def write(folder: Path) -> None:
-            LexicalIndex.write(folder, texts, settings)
+        def opened() -> LexicalIndex:
+            key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
+            build, libraries = partial(LexicalIndex.write, contents=texts, settings=settings), ("bm25s", "pystemmer")
+            return LexicalIndex(self.store.entry(stage, key, build, libraries=libraries), settings)
 
-        key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
-        libraries = ("bm25s", "pystemmer")
-        return self.cached(
-            (stage, settings),
-            lambda: LexicalIndex(self.store.entry(stage, key, write, libraries=libraries), settings),
-        )
+        return self.cached((stage, settings), opened)
 
     def cached(self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False) -> Built:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.

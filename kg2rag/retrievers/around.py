@@ -68,6 +68,6 @@ def related_entities(
 
 def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:
     """The passages that name an entity, of those that may count, and how often each does."""
-    rows, counts = kb.graph.passages_of(entity)
+    rows, counts = kb.graph.mentions.of(entity)
     allowed = slice(None) if mask is None else np.isin(rows, mask)
     return rows[allowed].astype(np.int64), counts[allowed].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Query -> the passages whose vectors lie nearest, by cosine; exactly, if not asked for an approximate index.
+"""Query -> the passages whose vectors lie nearest, by cosine, exactly.
 
 Strategies that search a graph from what a query names share `WalkOrDense`; other queries get the dense ranking.
 """
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kg2rag.knowledge import ApproximateIndex, DenseIndex, IndexKind, KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
@@ -37,26 +37,13 @@ class VectorRetriever(Retriever):
 
 @dataclass(frozen=True)
 class Dense(VectorRetriever):
-    """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1].
-
-    Parameters
-    ----------
-    index : "flat" compares a query with every passage; "hnsw", "ivf" and "ivfpq" find candidates by FAISS, whose
-        cosines are then exact. Where a query names its candidates, all of these are compared.
-    """
+    """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1]."""
 
     kb: KnowledgeBase = field(repr=False)
-    index: IndexKind = "flat"
-
-    @property
-    def remark(self) -> str:
-        """What an approximate index loses, as measured when it was built; empty for "flat"."""
-        index = self.kb.nearest(self.index)
-        return index.remark if isinstance(index, ApproximateIndex) else ""
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Open the index, or build it."""
-        self.kb.nearest(self.index)
+        _ = self.kb.dense
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -64,7 +51,7 @@ class Dense(VectorRetriever):
         if not queries:
             return []
         kb, notes = self.kb, Notes("cosine", "dense")
-        found = kb.nearest(self.index).search(kb.encode_queries(queries), k, kb.candidates(queries))
+        found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
 
         def ranked(query: Query, rows: IntArray, cosines: FloatArray) -> Ranking:
             parts = {"cosine": cosines}

@@ -160,7 +160,7 @@ class ExpansionQueries(LinksEntities, Retriever):
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
         graph, most = self.kb.graph, max(FEWEST, self.hub_share * len(self.kb.corpus))
         named = (link.entity for link in links if graph.types[link.entity] not in self.no_seeds)
-        seeds = [entity for entity in named if len(graph.passages_of(entity)[0]) <= most]
+        seeds = [entity for entity in named if len(graph.mentions.of(entity)[0]) <= most]
         waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
         taken: dict[object, Expansion] = {}
         while waiting and len(taken) < self.max_queries:

@@ -139,7 +139,8 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
         graph = self.kb.graph
-        triples = np.unique(np.concatenate([graph.triples_of(seed) for seed in seeds])).astype(np.int64)
+        slots = gather(graph.adjacency.indptr, np.array(seeds, dtype=np.int64))[0]
+        triples = np.unique(graph.adjacency.triples[slots]).astype(np.int64)
         if mask is not None:
             triples = triples[np.isin(graph.triples.passages[triples], mask)]
         cosines = self.kb.triple_vectors.cosines(vector, triples) if len(triples) else np.empty(0)

@@ -60,7 +60,7 @@ def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
     given = written(tmp_path, given) if isinstance(given, str) else given
     graph = KnowledgeBase.build(CORPUS, graph=given, store=Store(tmp_path)).graph
     assert (graph.n_entities, graph.n_triples) == (3, 2)
-    rows = {name: graph.passages_of(graph.entity(name))[0].tolist() for name in graph.names}
+    rows = {name: graph.mentions.of(graph.entity(name))[0].tolist() for name in graph.names}
     assert rows == {"Ada Lovelace": [0], "Charles Babbage": [1], "Joseph Clement": [1]}
     assert [graph.triple(at).passage_id for at in range(2)] == ["", "b"]
     assert graph.notes == {"entities linked by name": 3}

@@ -7,12 +7,9 @@ from math import log
 
 import pytest
 
-from kg2rag.evaluation.identity import remark
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.systems import build
 from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]
@@ -31,24 +28,6 @@ def test_dense_orders_equal_cosines_by_corpus_position(kb_of: Build) -> None:
 
 def test_dense_returns_candidates_alone(kb_of: Build) -> None:
     assert Dense(kb_of(*PAGES)).retrieve(Query("q", "red apple", ("p3", "p1")), k=4).passage_ids == ["p1", "p3"]
-
-
-def test_dense_by_an_approximate_index_has_exact_cosines_and_says_what_was_found(kb_of: Build) -> None:
-    kb = kb_of(*PAGES)
-    exact, approximate = Dense(kb), build("dense", kb, index="hnsw")
-    found, expected = approximate.retrieve("red apple", k=3), exact.retrieve("red apple", k=3)
-    assert found.passage_ids == expected.passage_ids
-    assert found.scores.tolist() == expected.scores.tolist()
-    assert remark(exact) == ""
-    assert remark(fuse(approximate, BM25(kb))) == remark(approximate) != ""
-    assert remark(approximate).startswith(
-        "approximate search (HNSW32, efConstruction 100, efSearch 256), which found 100.0 %"
-    )
-
-
-def test_an_unknown_index_is_refused_beside_the_known_ones(kb_of: Build) -> None:
-    with pytest.raises(ValueError, match="index must be"):
-        Dense(kb_of(*PAGES), index="annoy")  # type: ignore[arg-type]
 
 
 def test_bm25_scores_follow_the_lucene_formula(kb_of: Build) -> None:

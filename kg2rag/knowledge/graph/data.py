@@ -9,28 +9,22 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
-from kg2rag.knowledge.graph.editing import induced
 from kg2rag.knowledge.graph.files import read, save, to_networkx
-from kg2rag.knowledge.graph.neighbourhood import ego, neighbourhood, neighbours
+from kg2rag.knowledge.graph.neighbourhood import ego, induced, neighbourhood, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution import resolve
-from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency, collect
+from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, collect
 from kg2rag.text.normalisation import entity_key, normalise, unstroked
 from kg2rag.types import Corpus, IntArray, Triple
 
-if TYPE_CHECKING:
-    import networkx as nx
 _KINDS = ("entities", "relations", "triples", "mentions", "passages")
 
 
@@ -39,8 +33,8 @@ class KnowledgeGraph:
     """Entities, the triples between them and the passages that name them; immutable, equal where the contents are.
 
     Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*), a triple in the
-    order given, a passage by its row in the corpus. Make one with `build`, `load` or `from_networkx`. No method changes
-    the graph: those that derive a graph return another.
+    order given, a passage by its row in the corpus. Make one with `build` or `load`. No method changes the graph: those
+    that derive a graph return another.
 
     Attributes
     ----------
@@ -66,6 +60,7 @@ class KnowledgeGraph:
     passage_ids: Sequence[str]
     triple_descriptions: tuple[str, ...] = ("",)
     notes: Mapping[str, int] = field(default_factory=dict)
+    _written: dict[int, Triple] = field(init=False, default_factory=dict)  # strategies read the same few over and over
 
     n_entities: int = field(init=False)
     n_relations: int = field(init=False)
@@ -114,31 +109,9 @@ class KnowledgeGraph:
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 
-    @classmethod
-    def from_networkx(cls, graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
-        """A networkx graph as a `KnowledgeGraph`: one that `to_networkx` made comes back equal (see `passages` there).
-
-        Of any other graph, nodes are names and edges triples, in the graph's own order; `relation` is required, the
-        other attributes are optional. An edge of an undirected graph runs from its first end to its second.
-
-        Raises
-        ------
-        ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
-        """
-        return cls.build(extraction_of_networkx(graph), corpus)
-
-    def _sizes(self) -> list[tuple[str, str]]:
-        return [(kind, f"{getattr(self, f'n_{kind}'):,}") for kind in _KINDS]
-
     def __repr__(self) -> str:
-        return f"KnowledgeGraph({', '.join(f'{count} {kind}' for kind, count in self._sizes())})"
-
-    def _repr_html_(self) -> str:
-        told = [*self._sizes(), *((escape(cause), f"{count:,}") for cause, count in self.notes.items())]
-        rows = "".join(f"<tr><th>{what}</th><td>{count}</td></tr>" for what, count in told)
-        return f"<table><caption>KnowledgeGraph</caption>{rows}</table>"
-
-    # Lookup
+        sizes = (f"{getattr(self, f'n_{kind}'):,} {kind}" for kind in _KINDS)
+        return f"KnowledgeGraph({', '.join(sizes)})"
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -148,9 +121,8 @@ class KnowledgeGraph:
     @cached_property
     def _codes(self) -> dict[str, int]:
         codes = {key: code for code, key in enumerate(self.keys)}
-        for code, aliases in enumerate(self.aliases):
-            for alias in aliases:
-                codes.setdefault(entity_key(alias), code)
+        for code, alias in ((code, alias) for code, own in enumerate(self.aliases) for alias in own):
+            codes.setdefault(entity_key(alias), code)
         for key, code in list(codes.items()):
             codes.setdefault(unstroked(key), code)
         return codes
@@ -183,7 +155,7 @@ class KnowledgeGraph:
 
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
-        if index not in self._written:  # strategies read the same few again and again
+        if index not in self._written:
             table = self.triples
             passage = int(table.passages[index])
             self._written[index] = Triple(
@@ -199,23 +171,9 @@ class KnowledgeGraph:
         return self._written[index]
 
     @cached_property
-    def _written(self) -> dict[int, Triple]:
-        return {}
-
-    def triples_of(self, entity: int) -> Codes:
-        """The triples that the entity is an end of, ascending."""
-        return np.sort(self.adjacency.triples[self.adjacency.indptr[entity] : self.adjacency.indptr[entity + 1]])
-
-    def passages_of(self, entity: int) -> tuple[Codes, Codes]:
-        """The corpus rows that name the entity, ascending, and how often each does."""
-        return self.mentions.of(entity)
-
-    # Derived arrays
-
-    @cached_property
     def adjacency(self) -> Adjacency:
         """Entity to entity, both ways."""
-        return adjacency(self.triples, self.n_entities)
+        return Adjacency.of(self.triples, self.n_entities)
 
     @cached_property
     def mentioned(self) -> Incidence:

@@ -1,4 +1,4 @@
-"""A knowledge graph -> three Parquet files and back, a networkx graph, a build's folder, texts to encode, a lexicon.
+"""A knowledge graph -> three Parquet files and back, a networkx graph, the folder of a build.
 
 The files (entities, triples, mentions) hold names and passage ids, not codes: `triples.parquet` reads in pandas as it
 is, and `triples(FILE)` takes it. networkx attributes are strings and numbers only, so `networkx.write_graphml` and
@@ -22,7 +22,6 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
 from kg2rag.knowledge.graph.csr import Codes, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
-from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
 from kg2rag.text.records import DataError, as_parquet, read_parquet, reading, sha256
 from kg2rag.types import Corpus
 
@@ -65,29 +64,6 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
         for entity, row, count in zip(*(column.tolist() for column in columns), strict=True):
             out.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
     return out
-
-
-def triple_texts(graph: KnowledgeGraph) -> list[str]:
-    """(n_triples,) each triple as "head relation tail", and ": description" after it where it has one."""
-    table, about = graph.triples, graph.triple_descriptions
-    columns = (table.heads, table.relations, table.tails, table.descriptions)
-    return [
-        f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}{about[said] and f': {about[said]}'}"
-        for head, relation, tail, said in zip(*(column.tolist() for column in columns), strict=True)
-    ]
-
-
-def entity_lexicon(graph: KnowledgeGraph) -> tuple[Lexicon, list[int]]:
-    """Finds the names, then the aliases, then both without strokes (Lodz); the list maps a match to its entity."""
-    written = [*enumerate(graph.names), *((code, alias) for code, own in enumerate(graph.aliases) for alias in own)]
-    codes: dict[str, int] = {}
-    for entity, name in written:
-        codes.setdefault(normalise(name), entity)
-    for key, entity in list(codes.items()):
-        codes.setdefault(unstroked(key), entity)
-    for word in FUNCTION_WORDS:
-        codes.pop(word, None)
-    return Lexicon(list(codes)), list(codes.values())
 
 
 VERSION = 5  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew

@@ -1,4 +1,4 @@
-"""Entities -> the entities around them, up to three hops away, each with the path that reached it; and their score.
+"""Entities -> the entities around them, each with the path that reached it, their score, and the subgraph of some.
 
 Breadth-first over the triples, both ways, one numpy pass a hop. Ours: how strong a path is, and what `limit` counts.
 The graph score is the formula of the graph-augmented design (docs: strategies).
@@ -7,15 +7,15 @@ The graph score is the formula of the graph-augmented design (docs: strategies).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from kg2rag.knowledge.graph.csr import gather, run_starts
-from kg2rag.knowledge.graph.editing import induced
+from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
+from kg2rag.knowledge.graph.tables import canonical, first_seen
 from kg2rag.types import FloatArray, IntArray, at_least, between, require
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def neighbourhood(
     Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
     lengthens the path of an entity one hop nearer by one triple. Of several, the one of greatest weight (the
     weakest strength on the path) is kept, then the one of the greatest sum of strengths, then the one whose last
-    triple came first. A hub's 100 000 neighbours cost little: no object is made for one.
+    triple came first.
 
     Parameters
     ----------
@@ -126,9 +126,23 @@ def neighbourhood(
     unseen = np.ones(graph.n_entities, dtype=bool)
     layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
     layers: list[Layer] = []
+    adjacency = graph.adjacency
     for _ in range(hops):
         unseen[layer.entities] = False
-        layer = _step(graph, layer, unseen, walked, limit)
+        slots, parents = gather(adjacency.indptr, layer.entities)
+        kept = np.flatnonzero(unseen[adjacency.neighbours[slots]] & walked[adjacency.triples[slots]])
+        if limit is not None:  # a parent's slots come strongest first: the first slot of each entity, `limit` a parent
+            order = np.lexsort((kept, adjacency.neighbours[slots[kept]], parents[kept]))
+            kept = np.sort(kept[order[run_starts(parents[kept][order], adjacency.neighbours[slots[kept]][order])]])
+            kept = kept[np.arange(len(kept)) - np.searchsorted(parents[kept], parents[kept]) < limit]
+        parents, slots = parents[kept], slots[kept]
+        reached, via = adjacency.neighbours[slots].astype(np.int64), adjacency.triples[slots].astype(np.int64)
+        strengths = graph.triples.strengths[via].astype(np.float64)
+        weights, sums = np.minimum(layer.weights[parents], strengths), layer.sums[parents] + strengths
+        best = np.lexsort((via, -sums, -weights, reached))
+        best = best[run_starts(reached[best])]
+        best = best[np.lexsort((reached[best], -weights[best]))]
+        layer = Layer(reached[best], weights[best], sums[best], parents[best], via[best])
         layers.append(layer)
     return Neighbourhood(seeds, tuple(layers))
 
@@ -144,33 +158,32 @@ def ego(graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None 
     return induced(graph, [entity, *neighbourhood(graph, [entity], hops=hops, limit=limit).entities.tolist()])
 
 
-def _step(
-    graph: KnowledgeGraph, frontier: Layer, unseen: NDArray[np.bool_], walked: NDArray[np.bool_], limit: int | None
-) -> Layer:
-    adjacency = graph.adjacency
-    slots, parents = gather(adjacency.indptr, frontier.entities)
-    kept = unseen[adjacency.neighbours[slots]] & walked[adjacency.triples[slots]]
-    parents, slots = parents[kept], slots[kept]
-    if limit is not None:
-        strongest = _strongest(parents, adjacency.neighbours[slots], limit)
-        parents, slots = parents[strongest], slots[strongest]
-    reached = adjacency.neighbours[slots].astype(np.int64)
-    via = adjacency.triples[slots].astype(np.int64)
-    strengths = graph.triples.strengths[via].astype(np.float64)
-    weights = np.minimum(frontier.weights[parents], strengths)
-    sums = frontier.sums[parents] + strengths
-    best = np.lexsort((via, -sums, -weights, reached))
-    best = best[run_starts(reached[best])]
-    best = best[np.lexsort((reached[best], -weights[best]))]
-    return Layer(reached[best], weights[best], sums[best], parents[best], via[best])
+def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
+    """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
 
-
-def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> IntArray:
-    """The first `limit` distinct entities of each parent; its slots come strongest first."""
-    order = np.lexsort((np.arange(len(parents)), reached, parents))
-    kept = np.sort(order[run_starts(parents[order], reached[order])])
-    rank = np.arange(len(kept)) - np.searchsorted(parents[kept], parents[kept])  # parents ascend
-    return kept[rank < limit]
+    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
+    IndexError: no such entity.
+    """
+    kept = np.unique(np.array(list(codes), dtype=np.int64))
+    if len(kept) and not 0 <= kept[0] <= kept[-1] < graph.n_entities:
+        raise IndexError(f"Entities {kept.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+    code = np.full(graph.n_entities, -1, dtype=np.int32)
+    code[kept] = np.arange(len(kept))
+    inside = (code[graph.triples.heads] >= 0) & (code[graph.triples.tails] >= 0)
+    table, described = canonical(graph.triples.take(np.flatnonzero(inside)), graph.triple_descriptions)
+    relations, order = first_seen(table.relations)
+    told = ("names", "types", "descriptions", "aliases")
+    texts: dict[str, Any] = {name: tuple(getattr(graph, name)[at] for at in kept.tolist()) for name in told}
+    pairs, named = graph.mentions, code[graph.mentions.owners] >= 0
+    return replace(
+        graph,
+        **texts,
+        relations=tuple(graph.relations[at] for at in order.tolist()),
+        triple_descriptions=described,
+        triples=replace(table, heads=code[table.heads], relations=relations, tails=code[table.tails]),
+        mentions=incidence(code[pairs.owners[named]], pairs.others[named], pairs.counts[named], len(kept)),
+        notes={},
+    )
 
 
 def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> FloatArray:

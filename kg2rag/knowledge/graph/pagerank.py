@@ -34,12 +34,7 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
-    """Nodes that weigh more than 0; all others weigh 0.
-
-    Attributes
-    ----------
-    nodes : (n,) ascending. weights : (n,).
-    """
+    """Nodes that weigh more than 0, (n,) ascending; all others weigh 0."""
 
     nodes: IntArray
     weights: FloatArray
@@ -54,8 +49,7 @@ class NodeWeights:
     @classmethod
     def of_dense(cls, weights: FloatArray) -> NodeWeights:
         """The weights of all nodes."""
-        nodes = np.flatnonzero(weights)
-        return cls(nodes, weights[nodes])
+        return cls(nodes := np.flatnonzero(weights), weights[nodes])
 
     def at(self, nodes: IntArray) -> FloatArray:
         """(n,) the weights of some nodes."""
@@ -92,9 +86,8 @@ class WalkGraph:
     @classmethod
     def directed(cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int) -> WalkGraph:
         """The graph of edges, (n_edges,) each, of weights of at least 0; each stays an edge of its own."""
-        order = np.argsort(targets, kind="stable")
-        sorted_ = (sources[order].astype(np.int32), np.asarray(weights, dtype=np.float64)[order], order)
-        return cls(offsets(targets, n_nodes), *sorted_)
+        order, weights = np.argsort(targets, kind="stable"), np.asarray(weights, dtype=np.float64)
+        return cls(offsets(targets, n_nodes), sources[order].astype(np.int32), weights[order], order)
 
     @classmethod
     def undirected(cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int) -> WalkGraph:
@@ -104,12 +97,12 @@ class WalkGraph:
         both = np.concatenate([weights, weights])[proper].astype(np.float64)
         summed = csr_array((both, (ends[proper], others[proper])), shape=(n_nodes, n_nodes))
         summed.sum_duplicates()
-        indptr, neighbours = summed.indptr.astype(np.int64), summed.indices.astype(np.int32)
-        return cls(indptr, neighbours, summed.data, np.arange(len(neighbours)), symmetric=True)
+        edges = np.arange(len(summed.data))
+        return cls(summed.indptr.astype(np.int64), summed.indices.astype(np.int32), summed.data, edges, symmetric=True)
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are, with edges or without."""
+        """With edges or without."""
         return len(self.indptr) - 1
 
     @cached_property
@@ -160,11 +153,9 @@ class WalkGraph:
         number = np.zeros(self.n_nodes, dtype=np.int32)  # from 1; not -1 elsewhere, which would fill it
         number[nodes] = np.arange(1, len(nodes) + 1)
         entries, targets = gather(self.indptr, nodes)
-        sources = number[self.sources[entries]]
-        kept = np.flatnonzero(sources)
-        entries, indptr = entries[kept], offsets(targets[kept], len(nodes))
-        numbers = sources[kept] - np.int32(1)
-        return WalkGraph(indptr, numbers, self.weights[entries], self.edges[entries], self.symmetric)
+        kept = np.flatnonzero(sources := number[self.sources[entries]])
+        entries, indptr, sources = entries[kept], offsets(targets[kept], len(nodes)), sources[kept] - np.int32(1)
+        return WalkGraph(indptr, sources, self.weights[entries], self.edges[entries], self.symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +252,18 @@ def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int 
 
     As many steps as are given of power iteration; otherwise as many as leave `TOLERANCE` of the first error.
     """
+    # How far each step goes from the value before the last towards the next of power iteration.
+    factors = [1.0] * (ceil(log(TOLERANCE) / log(damping)) if steps is None else steps)
+    if steps is None and graph.symmetric:  # Chebyshev's rule: the error, weighed by what leaves a node, falls by `rate`
+        leaving = graph.leaving[graph.leaving > 0]
+        error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max()) if len(leaving) else TOLERANCE
+        n_steps = ceil(log(error) / log(damping / (1 + sqrt(1 - damping**2))))
+        factors = [1.0, 1 / (1 - damping**2 / 2)]
+        while len(factors) < n_steps:
+            factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
     restart = np.ascontiguousarray(restarts.T)
     flows, before, mass = graph.flows * damping, restart, restart / (1 - damping)
-    for factor in _factors(graph, damping) if steps is None else [1.0] * steps:
+    for factor in factors:
         after = flows @ mass
         after += restart
         if factor != 1:
@@ -275,19 +275,3 @@ def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int 
     totals = shares.sum(axis=1, keepdims=True)
     np.divide(shares, totals, out=shares, where=totals > 0)
     return shares
-
-
-def _factors(graph: WalkGraph, damping: float) -> list[float]:
-    """How far each step goes from the value before the last towards the next of power iteration, by Chebyshev's rule.
-
-    The error falls in a norm that weighs nodes by what leaves them, by `rate` a step.
-    """
-    if not graph.symmetric:
-        return [1.0] * ceil(log(TOLERANCE) / log(damping))
-    leaving = graph.leaving[graph.leaving > 0]
-    error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max()) if len(leaving) else TOLERANCE
-    rate = damping / (1 + sqrt(1 - damping**2))
-    factors = [1.0, 1 / (1 - damping**2 / 2)]
-    while len(factors) < ceil(log(error) / log(rate)):
-        factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
-    return factors

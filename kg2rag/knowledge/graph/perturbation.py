@@ -1,31 +1,25 @@
 """A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
 
-`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo: it adds as
-many candidates to a ranking as the graph, and has no information on which passages belong together. Permuting tails, or
-passages, triple by triple would merge components, and a walk would meet many *more* candidates. So the placebo is the
-same graph under other labels: entities swap their names (with types, descriptions and aliases), passages their places
-in triples and mentions. Everything that can be counted without reading a label (sizes, components, degrees) is equal.
-
-Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each passage keeps
-about its number of triples and mentions (except the few greatest hubs, which have no like), and none keeps its place.
-Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of them:
-compare in the pooled setting.
+`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo: the same graph
+under other labels, with no information on which passages belong together (docs/decisions/18). Entities swap their names
+(with types, descriptions and aliases), passages their places in triples and mentions, each with one of the same type
+and nearly the same degree (except the few greatest hubs, which have no like). So sizes, components and degrees are
+equal, and each name and passage keeps about its number of triples and mentions. Where each question searches its own
+candidates (setting "distractor"), the placebo's links mostly lead out of them: compare in the pooled setting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.graph.csr import incidence
-from kg2rag.knowledge.graph.editing import recounted
-from kg2rag.knowledge.graph.tables import TripleTable
+from kg2rag.knowledge.graph.tables import TripleTable, counted
 from kg2rag.types import IntArray, at_least, between, require
 
 if TYPE_CHECKING:
@@ -62,7 +56,7 @@ def perturbed(
         graph = replace(
             graph,
             triples=graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True)),
-            mentions=recounted(graph, graph.triples.take(gone), -1),
+            mentions=counted(graph.mentions, graph.triples.take(gone), -1),
             notes={**graph.notes, "triples dropped at random": len(gone)},
         )
     if round(add * graph.n_triples):
@@ -70,7 +64,7 @@ def perturbed(
         graph = replace(
             graph,
             triples=graph.triples.followed_by(drawn),
-            mentions=recounted(graph, drawn, 1),
+            mentions=counted(graph.mentions, drawn, 1),
             notes={**graph.notes, "random triples added": len(drawn)},
         )
     return _shuffled(graph, shuffling) if shuffle else graph
@@ -93,47 +87,34 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
             f"There is no room for {size} random triples: in {_ROUNDS} draws of as many, {len(found)} were new. "
             "Add fewer."
         )
-    codes, weights = np.array(list(found), dtype=np.int32), np.array(list(found.values()))
-    undescribed = np.zeros(size, dtype=np.int32)  # a description names the ends that it was written about
-    heads, relations, tails, passages = np.ascontiguousarray(codes.T)
-    return TripleTable(
-        heads, relations, tails, passages, table.strengths[weights], table.confidences[weights], undescribed
-    )
+    weights = np.array(list(found.values()))
+    codes, weighed = np.array(list(found), dtype=np.int32).T, (table.strengths[weights], table.confidences[weights])
+    columns: Any = (*codes, *weighed, np.zeros(size, dtype=np.int32))  # a description names the ends it was written of
+    return TripleTable(*map(np.ascontiguousarray, columns))
 
 
 def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
+    import pandas as pd
+
     table, mentions, size = graph.triples, graph.mentions, graph.n_entities
     out = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)
-    for members in _by_type(graph.types):
+    kinds = pd.factorize(np.array(graph.types, dtype=object))[0]
+    kinds[np.bincount(kinds)[kinds] == 1] = size  # those that are the only one of their type swap with each other
+    for members in pd.Series(kinds).groupby(kinds).indices.values():
         numbers = [graph.degrees[members], out[members], np.diff(mentions.indptr)[members]]
         entities[members] = members[swapped(numbers, random)]
     stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
     passages = swapped([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
-    columns = replace(
-        table,
-        heads=entities[table.heads],
-        tails=entities[table.tails],
-        passages=np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32),
-        descriptions=np.zeros(len(table), dtype=np.int32),
-    )
+    rows = np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32)
+    ends: dict[str, Any] = {"heads": entities[table.heads], "tails": entities[table.tails]}
     return replace(
         graph,
-        triples=columns,
+        triples=replace(table, **ends, passages=rows, descriptions=np.zeros(len(table), dtype=np.int32)),
         triple_descriptions=("",),
         mentions=incidence(entities[mentions.owners], passages[mentions.others], mentions.counts, size),
         notes={**graph.notes, "entities and passages shuffled": size + graph.n_passages},
     )
-
-
-def _by_type(types: Sequence[str]) -> list[IntArray]:
-    """The entities of each type, in order of appearance; those that are the only one of theirs together."""
-    groups: dict[str, list[int]] = {}
-    for code, type_ in enumerate(types):
-        groups.setdefault(type_, []).append(code)
-    single = [code for group in groups.values() if len(group) == 1 for code in group]
-    several = [group for group in groups.values() if len(group) > 1]
-    return [np.array(group, dtype=np.int64) for group in (*several, single) if group]
 
 
 def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
@@ -174,14 +155,8 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     taken[cycle] = np.roll(cycle, 1)
     page_row = taken[table.page_row]
     pages = np.lexsort((page_row, table.page_key))
-    return replace(
-        table,
-        page_key=table.page_key[pages],
-        page_row=page_row[pages],
-        key=key[order],
-        row=table.row[order],
-        sentence=table.sentence[order],
-    )
+    paged: dict[str, Any] = {"page_key": table.page_key[pages], "page_row": page_row[pages]}
+    return replace(table, **paged, key=key[order], row=table.row[order], sentence=table.sentence[order])
 
 
 def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator) -> NDArray[np.int32]:

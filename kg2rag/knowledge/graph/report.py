@@ -37,21 +37,19 @@ class GraphReport:
     notes: dict[str, int]
 
     def __repr__(self) -> str:
-        shown = [self.sizes.to_string(header=False), *(part.to_string(index=False) for part in self._tables())]
+        shown = [self.sizes.to_string(header=False)]
+        shown += [part.to_string(index=False) for part in (self.hubs, self.relations)]
         return "\n\n".join([*shown, *(f"{cause}: {count:,}" for cause, count in self.notes.items())])
 
     def _repr_html_(self) -> str:
         shown: list[str] = [self.sizes.to_html(header=False, index_names=False)]
-        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in self._tables()]
+        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in (self.hubs, self.relations)]
         noted = "".join(f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items())
         return "".join(shown) + (f"<ul>{noted}</ul>" if noted else "")
 
-    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return self.hubs, self.relations
 
-
-def report(graph: KnowledgeGraph, *, hubs: int = 10, relations: int = 10) -> GraphReport:
-    """Sizes, and so many of the graph's hubs and relations."""
+def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
+    """Sizes, so many of the graph's hubs, and its ten most frequent relations."""
     import pandas as pd
 
     total = max(graph.n_triples, 1)
@@ -61,7 +59,7 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10, relations: int = 10) -> Gra
     used = {"relation": graph.relations, "triples": counts, "share": counts / total}
     busiest, frequent = (
         pd.DataFrame(columns).sort_values("triples", ascending=False, kind="stable")[:size].reset_index(drop=True)
-        for columns, size in ((entities, hubs), (used, relations))
+        for columns, size in ((entities, hubs), (used, 10))
     )
     return GraphReport(describe(graph, min(hubs, 5)), busiest, frequent, dict(graph.notes))
 

@@ -4,8 +4,8 @@ Methods, from the surest to the boldest: a name that the source gives another en
 differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that a passage names
 with it ("acronym"); a misspelt word ("fuzzy"). Each is one round over the entities that earlier rounds left, and
 compares all names that an entity has by then; within a round an entity is merged only into one that it was compared
-with. Entities of different types are never merged. The name kept is the one that the corpus names
-most often, then the first.
+with. Entities of different types are never merged. The name kept is the one that the corpus names most often, then the
+first.
 
 All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples of MuSiQue.
 """
@@ -13,15 +13,16 @@ All of it is ours; the guards (see `spellings`) and the thresholds were chosen o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.graph.editing import merged
+from kg2rag.knowledge.graph.csr import incidence
 from kg2rag.knowledge.graph.spellings import acronym, compound_key, frame, initials, near_spellings, plain_key
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
 from kg2rag.types import IntArray
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
 
     from kg2rag.knowledge.graph import KnowledgeGraph
 Pairs = Iterable[tuple[int, int, float]]
+LEAST = 0.93  # agreement of two spellings, see `spellings`
 
 
 class Clusters:
     """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
 
-    `places` are those of the entities by (-mentions, code): of two that are one, the lower keeps its name. `fuzzy` is
-    that of `resolve`.
+    `places` are those of the entities by (-mentions, code): of two that are one, the lower keeps its name.
     """
 
-    def __init__(self, graph: KnowledgeGraph, fuzzy: float) -> None:
-        self.graph, self.fuzzy = graph, fuzzy
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
         self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
@@ -66,14 +67,6 @@ class Clusters:
         for entity, name in self.names():
             groups[key(name)].add(entity)
         return {key: sorted(group, key=self.places.__getitem__) for key, group in groups.items()}
-
-    def passages(self, entities: Iterable[int]) -> dict[int, set[int]]:
-        """The corpus rows that name each of these clusters."""
-        wanted = {entity: set[int]() for entity in entities}
-        for member, entity in enumerate(self.into.tolist()):
-            if entity in wanted:
-                wanted[entity].update(self.graph.mentions.of(member)[0].tolist())
-        return wanted
 
 
 def _exact(clusters: Clusters) -> Pairs:
@@ -117,7 +110,10 @@ def _acronym(clusters: Clusters) -> Pairs:
         for letters in initials(name) if entity not in short else ():
             if letters in long_forms:
                 long_forms[letters][entity] = None
-    rows = clusters.passages([*short, *(entity for forms in long_forms.values() for entity in forms)])
+    rows = {entity: set[int]() for entity in chain(short, *long_forms.values())}
+    for member, entity in enumerate(clusters.into.tolist()):
+        if entity in rows:
+            rows[entity].update(clusters.graph.mentions.of(member)[0].tolist())
     for entity, letters in short.items():
         near = [form for form in long_forms[letters] if rows[form] & rows[entity]]
         if len(near) == 1:
@@ -132,7 +128,7 @@ def _fuzzy(clusters: Clusters) -> Pairs:
     for key in foremost:
         frames[frame(key)].append(key)
     for keys in frames.values():
-        for left, right, score in near_spellings(keys, clusters.fuzzy):
+        for left, right, score in near_spellings(keys, LEAST):
             yield foremost[keys[left]], foremost[keys[right]], score
 
 
@@ -171,16 +167,11 @@ class Resolution:
     @cached_property
     def graph(self) -> KnowledgeGraph:
         """The graph with these merges made; the original itself where there is none."""
-        return merged(self.original, self.into) if self.merges else self.original
-
-    @property
-    def into(self) -> IntArray:
-        """(n_entities,) the entity of the original that each entity of the original has become."""
         into = np.arange(self.original.n_entities, dtype=np.int64)
         # A merge looks no further back than its source, and whatever went into that has been listed before.
         for merge in reversed(self.merges):
             into[merge.source] = into[merge.target]
-        return into
+        return merged(self.original, into) if self.merges else self.original
 
     def undo(self, merges: Iterable[int] | None = None) -> Resolution:
         """The resolution without some of its merges, by their rows in `table`; without all where none are named."""
@@ -202,52 +193,75 @@ class Resolution:
         ]
         return pd.DataFrame(rows, columns=["from", "to", "method", "score", "mentions_from", "mentions_to"])
 
-    @property
-    def summary(self) -> dict[str, int]:
-        """How many merges each method made, then what was held back."""
-        return dict(Counter(merge.method for merge in self.merges)) | self.notes
-
     def __len__(self) -> int:
         return len(self.merges)
 
     def __repr__(self) -> str:
-        made = ", ".join(f"{what}: {count:,}" for what, count in self.summary.items()) or "none"
+        counts = Counter(merge.method for merge in self.merges) | Counter(self.notes)
+        made = ", ".join(f"{what}: {count:,}" for what, count in counts.items()) or "none"
         return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {made})"
 
     def _repr_html_(self) -> str:
-        html: str = self.table.to_html(index=True, max_rows=20, float_format="{:.3f}".format)
-        return f"<p>{escape(repr(self))}</p>{html}"
+        return f"<p>{escape(repr(self))}</p>{self.table.to_html(max_rows=20, float_format='{:.3f}'.format)}"
 
 
-def resolve(graph: KnowledgeGraph, methods: Sequence[str] = tuple(METHODS), *, fuzzy: float = 0.93) -> Resolution:
-    """Find the entities that are one, and merge them.
+def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
+    """The graph in which each entity is the one it goes into; one that stays goes into itself.
 
-    Parameters
-    ----------
-    methods : any of "exact", "normalised", "acronym", "fuzzy", in the order to be tried.
-    fuzzy : least agreement of two spellings, in [0.8, 1]; see `spellings`.
-
-    Raises
-    ------
-    ValueError : an unknown or repeated method, or a threshold out of range.
+    That one keeps its name and its place in the order; the names and aliases of the others become its aliases, and
+    where it has no type or description it gets the first of theirs. Triples that become equal are one, with the
+    greatest strength and confidence among them; a triple whose ends become one entity stays, as a loop; mentions are
+    added up. `notes` counts what became of the triples.
     """
-    if isinstance(methods, str) or not set(methods) <= METHODS.keys() or len(set(methods)) < len(methods):
-        raise ValueError(f"methods are {methods!r}; needed: a sequence of {', '.join(METHODS)}, each at most once.")
-    clusters = Clusters(graph, fuzzy)
-    merges = [merge for method in methods for merge in _round(method, clusters)]
-    return Resolution(graph, tuple(merges), dict(clusters.notes))
+    kept, renumbered = np.unique(into, return_inverse=True)
+    members: list[list[int]] = [[code] for code in kept.tolist()]
+    for code in np.flatnonzero(into != np.arange(len(into))).tolist():
+        members[renumbered[code]].append(code)
+    place = renumbered.reshape(-1).astype(np.int32)
+    table, mentions = graph.triples, graph.mentions
+    triples = replace(table, heads=place[table.heads], tails=place[table.tails])
+    distinct = triples.distinct()
+    loops = np.count_nonzero((triples.heads == triples.tails) & (table.heads != table.tails))
+    notes = {
+        "duplicate triples merged with their entities": len(table) - len(distinct),
+        "triples between merged entities, now loops": int(loops),
+    }
+    aliases = [graph.aliases[codes[0]] for codes in members]
+    for at, codes in enumerate(members):
+        if len(codes) > 1:
+            others = dict.fromkeys(alias for code in codes for alias in (graph.names[code], *graph.aliases[code]))
+            own = entity_key(graph.names[codes[0]])
+            aliases[at] = tuple(alias for alias in others if entity_key(alias) != own)
+    told = (graph.types, graph.descriptions)
+    types, descriptions = (tuple(next(filter(None, (own[c] for c in codes)), "") for codes in members) for own in told)
+    return replace(
+        graph,
+        names=tuple(graph.names[code] for code in kept.tolist()),
+        types=types,
+        descriptions=descriptions,
+        aliases=tuple(aliases),
+        triples=distinct,
+        mentions=incidence(place[mentions.owners], mentions.others, mentions.counts, len(kept)),
+        notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in notes.items() if count}},
+    )
 
 
-def _round(method: str, clusters: Clusters) -> Iterator[Merge]:
-    """Merge every entity, the most mentioned first, into its best partner that is mentioned more and not merged yet."""
+def resolve(graph: KnowledgeGraph) -> Resolution:
+    """Find the entities that are one, and merge them: the most mentioned first, into its best partner of the round.
+
+    A partner is mentioned more, and not merged yet.
+    """
+    clusters, merges = Clusters(graph), list[Merge]()
     place = clusters.places.__getitem__
-    partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
-    for one, other, score in METHODS[method](clusters):
-        target, source = sorted((one, other), key=place)
-        if target != source:
-            partners[source][target] = max(partners[source].get(target, 0.0), score)
-    for source in sorted(partners, key=place):
-        for target, score in sorted(partners[source].items(), key=lambda found: (-found[1], place(found[0]))):
-            if clusters.into[target] == target and clusters.join(source, target):
-                yield Merge(source, target, method, min(score, 1.0))
-                break
+    for method, pairs in METHODS.items():
+        partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
+        for one, other, score in pairs(clusters):
+            target, source = sorted((one, other), key=place)
+            if target != source:
+                partners[source][target] = max(partners[source].get(target, 0.0), score)
+        for source in sorted(partners, key=place):
+            for target, score in sorted(partners[source].items(), key=lambda found: (-found[1], place(found[0]))):
+                if clusters.into[target] == target and clusters.join(source, target):
+                    merges.append(Merge(source, target, method, min(score, 1.0)))
+                    break
+    return Resolution(graph, tuple(merges), dict(clusters.notes))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import between, require
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
@@ -86,11 +85,8 @@ def frame(key: str) -> str:
     >>> frame("nanjing massacre") == frame("nanking massacre"), frame("south korea") == frame("south korean")
     (True, False)
     """
-    return " ".join(word if _fixed(word) else f"{word[0]}~{word[-1]}" for word in key.split())
-
-
-def _fixed(word: str) -> bool:
-    return len(word) < _SHORTEST_WORD or not word.isalpha() or word in _TELLING or bool(_ROMAN.fullmatch(word))
+    fixed = {word for word in key.split() if len(word) < _SHORTEST_WORD or not word.isalpha() or _ROMAN.fullmatch(word)}
+    return " ".join(w if w in fixed or w in _TELLING else f"{w[0]}~{w[-1]}" for w in key.split())
 
 
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
@@ -100,14 +96,11 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
 
     A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Every string is compared with
-    every other: give those of one `frame`.
-
-    Strings shorter than `SHORTEST` are in no pair; `least` is in [0.8, 1].
+    every other: give those of one `frame`. Strings shorter than `SHORTEST` are in no pair.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    require("least", least, float, between(0.8, 1))
     long = {at: string for at, string in enumerate(strings) if len(string) >= SHORTEST}
     found: list[tuple[int, int, float]] = []
     for one in list(long):

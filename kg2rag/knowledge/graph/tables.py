@@ -7,6 +7,7 @@ triples, then the mentions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -107,17 +108,16 @@ class Adjacency(Columns):
     triples: Codes
     along: NDArray[np.bool_]
 
-
-def adjacency(triples: TripleTable, n_entities: int) -> Adjacency:
-    """The adjacency of a triple table."""
-    number = np.arange(len(triples), dtype=np.int32)
-    back = triples.heads != triples.tails
-    entities = np.concatenate([triples.heads, triples.tails[back]])
-    others = np.concatenate([triples.tails, triples.heads[back]])
-    numbers = np.concatenate([number, number[back]])
-    along = np.arange(len(entities)) < len(triples)
-    order = np.lexsort((numbers, -triples.strengths[numbers], entities))
-    return Adjacency(offsets(entities, n_entities), others[order], numbers[order], along[order])
+    @classmethod
+    def of(cls, triples: TripleTable, n_entities: int) -> Adjacency:
+        """The adjacency of a triple table."""
+        number, back = np.arange(len(triples), dtype=np.int32), triples.heads != triples.tails
+        entities = np.concatenate([triples.heads, triples.tails[back]])
+        others = np.concatenate([triples.tails, triples.heads[back]])
+        numbers = np.concatenate([number, number[back]])
+        along = np.arange(len(entities)) < len(triples)
+        order = np.lexsort((numbers, -triples.strengths[numbers], entities))
+        return cls(offsets(entities, n_entities), others[order], numbers[order], along[order])
 
 
 class _Entities:
@@ -141,21 +141,15 @@ class _Entities:
             self.known.append(Entity(name.strip()))
         return code
 
-    def describe(self, entity: Entity) -> None:
-        """Add a record of a source; of several records of one entity the first type and description are kept."""
-        code = self.code(entity.name)
-        known = self.known[code]
-        aliases = tuple(dict.fromkeys((*known.aliases, *entity.aliases)))
-        self.known[code] = Entity(
-            known.name, known.type or entity.type, known.description or entity.description, aliases
-        )
-
 
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
     entities = _Entities()
-    for entity in extraction.entities:
-        entities.describe(entity)
+    for given in extraction.entities:  # of several records of one entity the first type and description are kept
+        known = entities.known[code := entities.code(given.name)]
+        aliases = tuple(dict.fromkeys((*known.aliases, *given.aliases)))
+        about = known.type or given.type, known.description or given.description
+        entities.known[code] = Entity(known.name, *about, aliases)
     repeated = len(extraction.entities) - len(entities.known)
     every, relations, descriptions = _triple_table(extraction.triples, entities, corpus)
     triples, described = canonical(every.distinct(), descriptions)
@@ -163,32 +157,27 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     owners = np.array([entities.code(mention.entity) for mention in named], dtype=np.int32)
     ids = [mention.passage_id for mention in named]
     rows = _rows(ids, corpus, lambda at: f"mention of {named[at].entity!r}", required=True)
-    notes = dict(extraction.notes)
-    for cause, count in (
-        ("exact duplicate triples merged in the graph", len(every) - len(triples)),
-        ("entity records merged in the graph", repeated),
-    ):
-        if count:
-            notes[cause] = notes.get(cause, 0) + count
+    notes = Counter(extraction.notes)
+    notes["exact duplicate triples merged in the graph"] += len(every) - len(triples)
+    notes["entity records merged in the graph"] += repeated
     singular = {"names": "name", "types": "type", "descriptions": "description", "aliases": "aliases"}
     return {
         **{field: tuple(getattr(one, name) for one in entities.known) for field, name in singular.items()},
         "relations": tuple(relations),
         "triple_descriptions": described,
         "triples": triples,
-        "mentions": counted((owners, rows, np.ones(len(rows), dtype=np.int32)), triples, 1, len(entities.known)),
-        "notes": notes,
+        "mentions": counted(incidence(owners, rows, np.ones_like(rows), len(entities.known)), triples, 1),
+        "notes": {cause: count for cause, count in notes.items() if count or cause in extraction.notes},
     }
 
 
-def counted(pairs: tuple[Codes, Codes, Codes], triples: TripleTable, sign: int, n_entities: int) -> Incidence:
-    """Mentions (entities, corpus rows, counts) with those of some triples' ends added (1) or taken away (-1)."""
+def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
+    """Mentions of entities with those of some triples' ends added (1) or taken away (-1)."""
     stated = triples.passages >= 0
-    ends = np.concatenate([triples.heads[stated], triples.tails[stated]])
-    rows = np.tile(triples.passages[stated], 2)
-    added = (ends, rows, np.full(len(ends), sign, dtype=np.int32))
-    owners, others, counts = map(np.concatenate, zip(pairs, added, strict=True))
-    return incidence(owners, others, counts, n_entities)
+    owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
+    rows = np.concatenate([mentions.others, np.tile(triples.passages[stated], 2)])
+    counts = np.concatenate([mentions.counts, np.full(len(rows) - len(mentions.others), sign)])
+    return incidence(owners, rows, counts, len(mentions.indptr) - 1)
 
 
 def _triple_table(
@@ -201,10 +190,9 @@ def _triple_table(
     weights = np.array([(one.strength, one.confidence) for one in given], dtype=np.float64).reshape(-1, 2)
     passages, ids = _numbered(one.passage_id for one in given)
     rows = _rows(ids, corpus, lambda at: f"triple {str(given[int(np.argmax(passages == at))])!r}")
-    floats = np.maximum(weights, SMALLEST).astype(np.float32).T
+    strengths, confidences = np.ascontiguousarray(np.maximum(weights, SMALLEST).astype(np.float32).T)
     heads, tails = np.ascontiguousarray(ends.reshape(-1, 2).T)
-    weighed = map(np.ascontiguousarray, floats)
-    columns: tuple[Any, ...] = (heads, relations, tails, rows[passages], *weighed, described[1:])
+    columns = heads, relations, tails, rows[passages], strengths, confidences, described[1:]
     return TripleTable(*columns), names, texts
 
 

@@ -7,6 +7,7 @@ float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,12 +51,17 @@ class DenseIndex:
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
-        found = list(candidates or [None] * len(queries))
-        free = [i for i, rows in enumerate(found) if rows is None]
+        among: list[Any] = list(candidates or [None] * len(queries))
+        free = [i for i, rows in enumerate(among) if rows is None]
         near = self._near(np.ascontiguousarray(queries[free], dtype=np.float32), k) if free else []
         for i, rows in zip(free, near, strict=True):
-            found[i] = rows
-        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True) if rows is not None]
+            among[i] = rows
+        found = []
+        for query, rows in zip(queries, among, strict=True):
+            scores = self.cosines(query, rows)
+            order = canonical_order(rows, scores)[:k]
+            found.append((rows[order], scores[order]))
+        return found
 
     def _near(self, queries: Matrix, k: int) -> list[IntArray]:
         """The rows among which the `k` nearest of each query are, and all that tie with these."""
@@ -72,10 +78,4 @@ class DenseIndex:
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
         """(n_rows,) cosines of one query with some rows."""
-        found: FloatArray = cosines(query[None], self.vectors[rows])[0]
-        return found
-
-    def _ordered(self, query: Matrix, rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
-        scores = self.cosines(query, rows)
-        order = canonical_order(rows, scores)[:k]
-        return rows[order], scores[order]
+        return cosines(query[None], self.vectors[rows]).reshape(-1)

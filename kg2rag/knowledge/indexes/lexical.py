@@ -47,7 +47,9 @@ class LexicalSettings:
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier."""
-        stop = _stop_words() if self.stop_words else frozenset()
+        from bm25s.stopwords import STOPWORDS_EN
+
+        stop = STOPWORDS_EN if self.stop_words else ()
         words = [word for written in _WORD.findall(text) for word in _spellings(written) if word not in stop]
         stem = _stemmer(self.stemmer)
         return words if stem is None else list(stem.stemWords(words))
@@ -116,13 +118,6 @@ class LexicalIndex:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
         found: FloatArray = scores.astype(np.float64)
         return found
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    from bm25s.stopwords import STOPWORDS_EN
-
-    return frozenset(STOPWORDS_EN)
 
 
 def stem(word: str) -> str:

@@ -8,6 +8,7 @@ postings it needs and not the index. Ours: keys are padded, so that beginnings a
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -141,9 +142,9 @@ class TrigramIndex:
 
         Linear in the terms whatever the pattern: each piece between stars is sought once, from left to right.
         """
-        pieces = [piece.casefold() for piece in pattern.split("*")]
-        fits = [i for i, term in enumerate(self.terms.to_pylist()) if _fits(term.casefold(), pieces)]
-        return np.array(fits, dtype=np.int64)
+        first, *inner, last = (re.escape(piece.casefold()) for piece in pattern.split("*"))
+        fits = re.compile(f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL).fullmatch
+        return np.flatnonzero([fits(term.casefold()) is not None for term in self.terms.to_pylist()])
 
     def key_of(self, terms: IntArray) -> IntArray:
         """The key of each term."""
@@ -193,16 +194,3 @@ def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     whole = np.flatnonzero(owner[:-2] == owner[2:]) if len(owner) > 2 else np.empty(0, np.int64)
     shift = np.uint64(21)
     return ((points[whole] << shift | points[whole + 1]) << shift) | points[whole + 2], owner[whole]
-
-
-def _fits(term: str, pieces: Sequence[str]) -> bool:
-    first, *inner, last = pieces
-    if len(term) < len(first) + len(last) or not (term.startswith(first) and term.endswith(last)):
-        return False
-    at, end = len(first), len(term) - len(last)
-    for piece in inner:
-        at = term.find(piece, at, end)
-        if at < 0:
-            return False
-        at += len(piece)
-    return True

@@ -21,8 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.forest import Tree, spanning_trees
-from kg2rag.knowledge.graph.paths import TriplePaths, stated_by, surroundings
+from kg2rag.knowledge.graph.paths import Tree, TriplePaths, spanning_trees, stated_by, surroundings
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, Reranker, RerankingStage, named, score_batches

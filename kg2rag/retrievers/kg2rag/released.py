@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
-from kg2rag.knowledge.graph.forest import spanning_trees
+from kg2rag.knowledge.graph.paths import spanning_trees
 from kg2rag.types import FloatArray, Triple
 
 SEPARATOR = ": "  # between title and text, in what is encoded and reranked

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.knowledge import IndexKind, KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
@@ -79,7 +79,6 @@ class MentionPPR(VectorRetriever):
     depth : passages ranked; those that the walk does not reach follow by cosine.
     reach : where the graph has more nodes, the walk is over the first so many that a breadth-first search finds from
         its start, the greatest starts first; the notes say where that left nodes out.
-    index : how the nearest passages are found, see `Dense`.
     triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
         knowledge graph out.
     triple_seeds : how many of the triples nearest to the query the walk starts from; 0 for none.
@@ -99,15 +98,9 @@ class MentionPPR(VectorRetriever):
     query_name_weight: Weight = 0.5
     depth: Count = 100
     reach: Count = REACH
-    index: IndexKind = "flat"
     triple_weight: Weight = 0.0
     triple_seeds: Natural = 5
     triple_seed_weight: Weight = 0.5
-
-    @property
-    def remark(self) -> str:
-        """What an approximate index loses, as measured when it was built; empty for "flat"."""
-        return Dense(self.kb, self.index).remark
 
     @property
     def graph(self) -> MentionGraph:
@@ -123,7 +116,7 @@ class MentionPPR(VectorRetriever):
         return [ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
-        return Dense(self.kb, self.index).retrieve_batch(queries, max(self.depth, self.dense_seeds))
+        return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
 
     def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
         restarts, matching = self.restarts(queries, dense)

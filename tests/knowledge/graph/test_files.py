@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
@@ -60,7 +61,7 @@ def test_a_saved_graph_comes_back_equal(tmp_path_factory: pytest.TempPathFactory
 @given(extractions)
 def test_a_graph_with_its_passages_comes_back_from_networkx_equal(extraction: Extraction) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
-    assert KnowledgeGraph.from_networkx(graph.to_networkx(passages=True), CORPUS) == graph
+    assert KnowledgeGraph.build(extraction_of_networkx(graph.to_networkx(passages=True)), CORPUS) == graph
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def small() -> KnowledgeGraph:
 
 
 def test_a_graph_without_mentions_of_its_own_comes_back_from_its_entities_alone(small: KnowledgeGraph) -> None:
-    assert KnowledgeGraph.from_networkx(small.to_networkx(), CORPUS) == small
+    assert KnowledgeGraph.build(extraction_of_networkx(small.to_networkx()), CORPUS) == small
 
 
 def test_descriptions_of_triples_are_kept(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
     graph = nx.Graph()
     graph.add_edge("x", "y", relation="near")
     graph.add_edge("z", "x", relation="far", passage_id="p1", strength=1)
-    built = KnowledgeGraph.from_networkx(graph, CORPUS)
+    built = KnowledgeGraph.build(extraction_of_networkx(graph), CORPUS)
     assert [built.triple(i) for i in range(2)] == [fact("x", "near", "y"), fact("x", "far", "z", "p1", strength=1)]
 
 
@@ -146,7 +147,7 @@ def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
 )
 def test_a_networkx_graph_of_another_kind_is_refused(graph: nx.Graph, named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        KnowledgeGraph.from_networkx(graph, CORPUS)
+        KnowledgeGraph.build(extraction_of_networkx(graph), CORPUS)
 
 
 def test_an_entity_that_looks_like_a_passage_node_is_an_error() -> None:

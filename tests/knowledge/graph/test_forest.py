@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.forest import spanning_trees
+from kg2rag.knowledge.graph.paths import spanning_trees
 
 #        0       1       2       3       4       5       6: preferred in this order
 EDGES = [(0, 1), (2, 3), (1, 4), (0, 5), (4, 6), (1, 0), (3, 3)]

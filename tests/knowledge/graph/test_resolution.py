@@ -11,6 +11,7 @@ from rapidfuzz.distance import Indel
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.knowledge.graph import resolution
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.spellings import SHORTEST, near_spellings
 from kg2rag.types import Corpus, Passage, Triple
@@ -24,9 +25,8 @@ def graph_of(*mentions: tuple[str, str], entities: Sequence[Entity] = (), triple
     return KnowledgeGraph.build(Extraction(tuple(triples), named, tuple(entities)), CORPUS)
 
 
-def merges(graph: KnowledgeGraph, *methods: str, **settings_: object) -> list[tuple[str, str]]:
-    table = resolve(graph, methods, **settings_).table
-    return list(zip(table["from"], table["to"], strict=True))
+def merges(graph: KnowledgeGraph) -> list[tuple[str, str]]:
+    return list(resolve(graph).table[["from", "to"]].itertuples(index=False, name=None))
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,13 @@ def merges(graph: KnowledgeGraph, *methods: str, **settings_: object) -> list[tu
     ],
 )
 def test_spellings_of_one_name_are_one(method: str, one: str, other: str) -> None:
-    assert merges(graph_of((one, "01"), (other, "2")), method) == [(other, one)]
+    found = resolve(graph_of((one, "01"), (other, "2")))
+    assert found.table[["from", "to", "method"]].values.tolist() == [[other, one, method]]
 
 
 def test_the_name_that_is_mentioned_most_stays_then_the_first() -> None:
     graph = graph_of(("The Who", "0"), ("Who", "123"), ("the song", "0"), ("song", "1"))
-    assert merges(graph, "normalised") == [("The Who", "Who"), ("song", "the song")]
+    assert merges(graph) == [("The Who", "Who"), ("song", "the song")]
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,12 @@ def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name(
     graph = graph_of(
         (alias, "0"), *((name, "12") for name in owners), entities=[Entity(n, "", "", (alias,)) for n in owners]
     )
-    assert merges(graph, "exact", "normalised") == merged
+    assert merges(graph) == merged
 
 
 def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
     graph = graph_of(("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "2"))
-    found = resolve(graph, ["acronym"])
+    found = resolve(graph)
     assert found.table[["from", "to", "score"]].values.tolist() == [["British Broadcasting Corporation", "BBC", 0.5]]
 
 
@@ -83,7 +84,7 @@ def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
     ],
 )
 def test_an_acronym_with_two_long_forms_beside_it_or_none_is_neither(mentions: Sequence[tuple[str, str]]) -> None:
-    assert merges(graph_of(*mentions), "acronym") == []
+    assert merges(graph_of(*mentions)) == []
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,11 @@ def test_an_acronym_with_two_long_forms_beside_it_or_none_is_neither(mentions: S
         ("presidents", "residents"),
     ],
 )
-def test_names_that_a_number_a_beginning_or_an_ending_tells_apart_are_two(one: str, other: str) -> None:
-    assert merges(graph_of((one, "0"), (other, "1")), "normalised", "fuzzy", fuzzy=0.8) == []
+def test_names_that_a_number_a_beginning_or_an_ending_tells_apart_are_two(
+    one: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolution, "LEAST", 0.8)
+    assert merges(graph_of((one, "0"), (other, "1"))) == []
 
 
 def test_different_types_are_never_merged_and_that_is_counted() -> None:
@@ -116,7 +120,7 @@ def test_different_types_are_never_merged_and_that_is_counted() -> None:
 def test_an_entity_without_a_type_joins_one_and_then_no_other() -> None:
     entities = [Entity("The Wall", "album"), Entity("Wall"), Entity("A Wall", "person")]
     graph = graph_of(("The Wall", "012"), ("Wall", "01"), ("A Wall", "0"), entities=entities)
-    assert merges(graph, "normalised") == [("Wall", "The Wall")]
+    assert merges(graph) == [("Wall", "The Wall")]
 
 
 def test_triples_mentions_and_names_of_merged_entities_are_joined() -> None:
@@ -130,7 +134,7 @@ def test_triples_mentions_and_names_of_merged_entities_are_joined() -> None:
     assert graph.aliases == ((), ("The Who",))
     assert list(map(str, map(graph.triple, range(2)))) == ["Who -[from]-> London", "Who -[also called]-> Who"]
     assert graph.triple(0).strength == 7
-    assert dict(zip(*(part.tolist() for part in graph.passages_of(graph.entity("the who"))), strict=True)) == {
+    assert dict(zip(*(part.tolist() for part in graph.mentions.of(graph.entity("the who"))), strict=True)) == {
         0: 2,
         1: 2,
         3: 1,
@@ -187,7 +191,7 @@ def test_merging_loses_no_mention_and_no_fact_and_once_is_enough(facts: list, ty
         for one in (after, graph)
     )
     assert new == old
-    assert len(resolve(resolve(graph, ("normalised",)).graph, ("normalised",))) == 0
+    assert "normalised" not in set(resolve(after).table["method"])
 
 
 WORDS = st.text(st.sampled_from("abc "), max_size=24)
@@ -203,20 +207,6 @@ def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least:
         if i < j and min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
     ]
     assert [(i, j) for i, j, _ in near_spellings(strings, least)] == expected
-
-
-@pytest.mark.parametrize(
-    ("methods", "more", "named"),
-    [
-        (("guess",), {}, "guess"),
-        ("fuzzy", {}, "fuzzy"),
-        (("fuzzy", "fuzzy"), {}, "once"),
-        (("fuzzy",), {"fuzzy": 0.5}, "0.5"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(methods: Sequence[str], more: dict, named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        resolve(graph_of(("Ed", "0")), methods, **more)
 
 
 def test_a_merge_that_is_not_there_cannot_be_undone() -> None:

@@ -197,7 +197,7 @@ def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented
         for question, links in zip(questions, EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries), strict=True):
             gold = {data.corpus.row(id_) for id_ in question.gold}
             cosines += [link.confidence for link in links]
-            right += [bool(gold & set(kb.graph.passages_of(link.entity)[0].tolist())) for link in links]
+            right += [bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist())) for link in links]
         asked += len(questions)
     found, is_right, steps = np.array(cosines), np.array(right), np.arange(30, 85, 5) / 100
     kept = [found >= least - 1e-9 for least in steps]

@@ -235,11 +235,3 @@ def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     assert [hit.passage_id for hit in part if hit.stage == "walk"] == ["p0", "p1"]
     assert [str(triple) for triple in part.hit(2).path] == ["Ed Wood -[mentions]-> Tim Burton"]
     assert [worked_out(part, hit) for hit in part] == part.scores.tolist()
-
-
-def test_the_nearest_passages_may_be_found_by_an_approximate_index(kb_of: Build) -> None:
-    kb = kb_of(*FILMS)
-    exact, approximate = MentionPPR(kb), MentionPPR(kb, index="hnsw")
-    assert approximate.retrieve(QUESTION, 5).scores.tolist() == exact.retrieve(QUESTION, 5).scores.tolist()
-    assert exact.remark == ""
-    assert "approximate search (HNSW32" in approximate.remark
