@@ -122,7 +122,7 @@ def sweep(folder: Path) -> object:
         store=Store(folder / "store"),
         metrics=["recall@1"],
         k=3,
-        encoders={"words": WordEmbedder()},
+        encoder=WordEmbedder(),
     )
     result = made.run(folder / "out", progress=False)
     return result.per_question.drop(columns="ms_per_query").to_csv()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
+from kg2rag.cli.declared import SOME_FAILED, arg, opt, show, show_table, spread, tell
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
-
-SOME_FAILED = 3
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
@@ -117,35 +114,6 @@ def get(
         typer.echo(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
     else:
         raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
-
-
-@store_app.command("ls")
-def list_store() -> None:
-    """What the store holds, by stage: entries, size, days since the least recent use."""
-    from kg2rag.compute import Entry, Store
-
-    store, stages = Store(), dict[str, list[Entry]]()
-    for entry in store.entries():
-        stages.setdefault(entry.stage, []).append(entry)
-    typer.echo(f"{store.root}{'' if stages else ': empty'}")
-    rows = []
-    for stage, found in sorted(stages.items()):
-        size, age = sum(entry.size for entry in found), time.time() - min(entry.used for entry in found)
-        rows.append((stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days"))
-    if rows:
-        show_table(("stage", "entries", "MB", "unused for"), rows)
-
-
-@store_app.command("verify")
-def verify_store() -> None:
-    """Read every byte and compare it with the manifests. Exit code 1 where something is damaged."""
-    from kg2rag.compute import Store
-
-    damaged = Store().verify()
-    for place, damage in damaged.items():
-        typer.echo(f"{place}: {damage}")
-    typer.echo(f"Damaged: {len(damaged)}; rebuilt when next needed." if damaged else "All sound.")
-    raise typer.Exit(1 if damaged else 0)
 
 
 @store_app.command("prune")

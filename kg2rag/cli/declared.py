@@ -18,6 +18,9 @@ import typer
 
 from kg2rag.text.registry import read_value, split
 
+SOME_FAILED = 3
+"""The exit code where some calls of a language model failed."""
+
 
 def opt(default: Any, about: str | None, *names: str, **settings: Any) -> Any:
     """An option: its default, its help, and its names where they are not those of the parameter."""

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.declared import opt, show_table, spread
+from kg2rag.cli.declared import SOME_FAILED, opt, show_table, spread
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 
 if TYPE_CHECKING:
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
     from kg2rag.types import Corpus
 
-SOME_FAILED = 3
 INTERRUPTED = 130
 
 
@@ -35,18 +34,6 @@ class BuildOptions:
     limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
     schema: Path | None = opt(None, "Of typed: TOML with entity_types, relation_types or both; else any.")
 
-    def check(self, chat: ModelOptions) -> None:
-        """ValueError for an option that the extractor, or the lack of another option, leaves without a meaning."""
-        from kg2rag.extraction.prompted import STYLES
-
-        only = {"limit": self.limit, "retry_failed": self.retry_failed, "base_url": chat.base_url, "model": chat.model}
-        for options, meant in (({"schema": self.schema}, ["typed"]), (only, list(STYLES))):
-            wrong = [name.replace("_", "-") for name, value in options.items() if value]
-            if wrong and self.extractor not in meant:
-                raise ValueError(f"--{wrong[0]} is for --extractor {' or '.join(meant)}.")
-        if self.out is None and not self.plan:
-            raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
-
 
 @spread(dataset="bundled")
 def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
@@ -64,7 +51,13 @@ def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
     out, again = asked.out, asked.retry_failed
     model = chat.open(f"--extractor {asked.extractor}") if asked.extractor in STYLES else None
     source = None if model else SOURCES.build(asked.extractor)
-    asked.check(chat)
+    only = {"limit": asked.limit, "retry_failed": again, "base_url": chat.base_url, "model": chat.model}
+    for options, meant in (({"schema": asked.schema}, ["typed"]), (only, list(STYLES))):
+        wrong = [name.replace("_", "-") for name, value in options.items() if value]
+        if wrong and asked.extractor not in meant:
+            raise ValueError(f"--{wrong[0]} is for --extractor {' or '.join(meant)}.")
+    if out is None and not asked.plan:
+        raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
     questions = data.load()
     corpus, prompted = questions.corpus, None
     if model is not None:
@@ -101,17 +94,12 @@ def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
     """Run; a polite end (SIGTERM, as schedulers send it) is an interrupt: answers on their way are waited for."""
-    from kg2rag.compute import CompletionError
-
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run = source.run(corpus, retry_failed=retry_failed)
     except KeyboardInterrupt:
         typer.echo("Stopped. What was answered is kept; the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except CompletionError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from None
     finally:
         signal.signal(signal.SIGTERM, before)
     typer.echo(str(run.usage))

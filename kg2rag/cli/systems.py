@@ -9,7 +9,7 @@ from typing import Literal
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
+from kg2rag.cli.declared import SOME_FAILED, arg, opt, show, show_table, spread, tell
 from kg2rag.cli.options import (
     GRAPHS,
     DataOptions,
@@ -19,7 +19,6 @@ from kg2rag.cli.options import (
     SystemOptions,
 )
 
-SOME_FAILED = 3
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, difference, named
 from kg2rag.testing.worlds import is_ordinary
@@ -58,19 +57,18 @@ def _of_hit(trial: Trial, query: Query, ranking: Ranking, hit: Hit) -> Iterator[
         yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.of` stages=(…,)"
     if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
         yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
-    if ranking.notes.formula and (wrong := _not_worked_out(ranking, hit)):
-        yield "formula", wrong
-
-
-def _not_worked_out(ranking: Ranking, hit: Hit) -> str:
-    """How the formula in the notes fails to give a score from its parts; "" where it does."""
-    told = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
-    try:
-        score = worked_out(ranking, hit)
-    except Exception as error:  # noqa: BLE001
-        return f"{told} cannot be worked out: {error}"
-    given = f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
-    return "" if np.isclose(score, hit.score, rtol=1e-6, atol=1e-12) else given
+    if ranking.notes.formula:
+        told = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
+        try:
+            score = worked_out(ranking, hit)
+        except Exception as error:  # noqa: BLE001
+            yield "formula", f"{told} cannot be worked out: {error}"
+        else:
+            if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
+                yield (
+                    "formula",
+                    f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}",
+                )
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
@@ -183,11 +181,6 @@ def _prepared(trial: Trial) -> list[Ranking]:
     return trial.system.retrieve_batch(trial.queries, trial.k)
 
 
-def _pickled(trial: Trial) -> list[Ranking]:
-    again: Retriever = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (our own, of a moment ago)
-    return again.retrieve_batch(trial.queries, trial.k)
-
-
 IN_EVERY_WORLD: Mapping[str, Promise] = {
     "a batch equals its queries": equal_to(
         ("in a batch and alone", lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries]),
@@ -205,7 +198,12 @@ IN_EVERY_WORLD: Mapping[str, Promise] = {
 IN_THE_FIRST: Mapping[str, Promise] = {
     "k is checked": bounds_of_k,
     "preparing changes nothing": equal_to(("before and after `prepare`", _prepared)),
-    "pickling": equal_to(("before and after pickling", _pickled)),
+    "pickling": equal_to(
+        (
+            "before and after pickling",
+            lambda trial: pickle.loads(pickle.dumps(trial.system)).retrieve_batch(trial.queries, trial.k),  # noqa: S301
+        )
+    ),
     "configuration": configuration,
 }
 """Of the class, whatever the world."""
@@ -213,8 +211,7 @@ IN_THE_FIRST: Mapping[str, Promise] = {
 
 def broken(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
     """The promises that a system breaks in a world, each with what is wrong first."""
-    wrong = _first(answers, trial)
-    if wrong:
+    if wrong := _first(answers, trial):
         yield "answers every query", wrong
         return
     found = dict[str, str]()

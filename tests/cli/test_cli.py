@@ -237,17 +237,9 @@ def test_datasets_are_listed_counted_and_checked(invoke) -> None:  # type: ignor
     assert "fastapi-2" in found
 
 
-def test_the_store_is_listed_verified_and_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    assert ": empty" in invoke("store ls")
+def test_the_store_is_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     store = Store(tmp_path)
-    first = store.entry("letters", {"n": 1}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None)
-    store.entry("letters", {"n": 2}, lambda folder: (folder / "b").write_bytes(b"b" * 1000) and None)
-    assert any(line.split()[:2] == ["letters", "2"] for line in invoke("store ls").splitlines())
-    assert invoke("store verify") == "All sound.\n[0]"
-    (first / "a").write_bytes(b"b" * 1000)
-    shown = invoke("store verify")
-    assert "a does not match its checksum" in shown
-    assert shown.endswith("Damaged: 1; rebuilt when next needed.\n[1]")
+    for n in (1, 2):
+        store.entry("letters", {"n": n}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None)
     assert invoke("store prune").startswith("Deleted: 0 entries")  # nothing is a month old
     assert invoke("store prune --older-than-days 0").startswith("Deleted: 2 entries, 0.0 MB.")
-    assert ": empty" in invoke("store ls")

@@ -298,7 +298,7 @@ metrics = ["recall@5", "mrr@10"]
 objective = "recall@5"
 k = 20
 graphs = ["mentions"]
-encoders = { static = "static:minilm" }
+encoder = "static:minilm"
 
 [data]
 name = "bundled"

@@ -60,41 +60,37 @@ class Configuration:
     number: int
     system: str
     parameters: Mapping[str, object]
-    setting: str
     graph: str
-    encoder: str
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """What configurations must share to share a knowledge base."""
-        return self.setting, self.graph, self.encoder
 
 
 @dataclass
 class Scorer:
-    """Runs and scores configurations, the work of a process; keeps the knowledge base of one place open."""
+    """Runs and scores configurations, the work of a process; keeps the knowledge base of one graph open."""
 
     sweep: Sweep
-    opened: dict[tuple[str, str, str], tuple[KnowledgeBase, list[str]]] = field(default_factory=dict)
+    opened: dict[str, KnowledgeBase] = field(default_factory=dict)
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
         """One row a configuration and question, or a single row with the error."""
         return pd.concat([self._scored(one) for one in group], ignore_index=True)
 
     def _scored(self, one: Configuration) -> pd.DataFrame:
-        same = {**vars(one), "parameters": json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)}
-        data, sweep = self.sweep.datasets[one.setting], self.sweep
+        data, sweep, (encoder, embedder) = self.sweep.dataset, self.sweep, self.sweep.embedder
+        given = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
+        same = {**vars(one), "parameters": given, "setting": data.setting, "encoder": encoder}
         try:
-            if one.place not in self.opened:
-                given: dict[str, Any] = {"embedder": sweep.embedders[one.encoder], "store": sweep.store or Store()}
-                kb = KnowledgeBase.build(data.corpus, sweep.sources[one.graph], **given)
-                self.opened = {one.place: (kb, sweep.split.labels(data))}
-            kb, labels = self.opened[one.place]
-            system = catalogue.build(one.system, kb, **one.parameters)
+            if one.graph not in self.opened:
+                place: dict[str, Any] = {"embedder": embedder, "store": sweep.store or Store()}
+                self.opened = {one.graph: KnowledgeBase.build(data.corpus, sweep.sources[one.graph], **place)}
+            system = catalogue.build(one.system, self.opened[one.graph], **one.parameters)
             found = run(system, data, sweep.k, name=one.system, progress=False)
             scores = evaluate(found.rankings, data, sweep.metrics, name=one.system).reset_index(names="query_id")
         except Exception as error:  # noqa: BLE001 - recorded with its configuration, counted, and tried again next time
             return pd.DataFrame([{**same, "error": f"{type(error).__name__}: {error}"}])
         types, hops = ([getattr(question, name) for question in data.questions] for name in ("type", "hops"))
-        about: dict[str, Any] = {"type": types, "hops": pd.array(hops, dtype="Int64"), "split": labels}
+        about: dict[str, Any] = {
+            "type": types,
+            "hops": pd.array(hops, dtype="Int64"),
+            "split": sweep.split.labels(data),
+        }
         return scores.assign(**about, **same, error=None, ms_per_query=found.ms_per_query)

@@ -35,7 +35,7 @@ from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
 GraphSource = str | Extractor | KnowledgeGraph
 LARGEST = 8  # configurations that a worker is sent at once
-KEYS = ("data", "encoders", "graphs", "k", "metrics", "name", "objective", "split", "systems")
+KEYS = ("data", "encoder", "graphs", "k", "metrics", "name", "objective", "split", "systems")
 DATA_KEYS = ("limit", "name", "setting")
 
 
@@ -48,10 +48,9 @@ class Sweep:
     data : name of a set for `kg2rag.load`, with `path`, `setting` and `limit`, or a `QADataset`.
     systems : name in the catalogue -> parameter -> a value or a list of values, of which all combinations are run; a
         list of such mappings runs one after the other.
-    setting : "pooled", "distractor" or both; the set's default where not given.
     graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind alone
         ("openie") takes the file of that kind beside the questions.
-    encoders : likewise; a model's name or an embedder.
+    encoder : a model's name or an embedder.
     metrics : names and functions, as `kg2rag.compare` takes them; `objective`, the first where not given, decides the
         selection.
     k : hits a query.
@@ -67,10 +66,10 @@ class Sweep:
     systems: Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]]
     name: str = "sweep"
     path: str | Path | None = None
-    setting: str | Sequence[str] | None = None
+    setting: str | None = None
     limit: int | None = None
     graphs: GraphSource | Sequence[str] | Mapping[str, GraphSource] = "mentions"
-    encoders: str | Embedder | Sequence[str] | Mapping[str, str | Embedder] | None = None
+    encoder: str | Embedder = DEFAULT_MODEL
     metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
     objective: str | None = None
     k: int = 20
@@ -122,60 +121,59 @@ class Sweep:
         return KnowledgeBase.build(corpus, KnowledgeGraph.build(Mentions().extract(corpus), corpus))
 
     @cached_property
-    def datasets(self) -> Mapping[str, QADataset]:
-        """Setting -> its data set."""
+    def dataset(self) -> QADataset:
+        """The questions and their corpus."""
         from kg2rag.datasets import load
 
-        if isinstance(self.data, QADataset):
-            if self.path or self.setting or self.limit:
-                raise ValueError("A data set that is given as an object has its path, setting and limit already.")
-            return {self.data.setting: self.data}
-        settings = [self.setting] if isinstance(self.setting, str | None) else self.setting
-        loaded = [load(self.data, path=self.path, setting=one, limit=self.limit) for one in settings]
-        return {one.setting: one for one in loaded}
+        if not isinstance(self.data, QADataset):
+            return load(self.data, path=self.path, setting=self.setting, limit=self.limit)
+        if self.path or self.setting or self.limit:
+            raise ValueError("A data set that is given as an object has its path, setting and limit already.")
+        return self.data
 
     @cached_property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
         """Label -> source of each graph; a kind alone has become the file of that kind."""
-        beside = next(iter(self.datasets.values())).graph_files
+        named, beside = self.graphs, self.dataset.graph_files
+        if isinstance(named, Sequence):
+            named = {name: name for name in ([named] if isinstance(named, str) else named)}
         found: dict[str, Extractor | KnowledgeGraph] = {}
-        named = _by_label(self.graphs, "graph")
-        for label, graph in named.items():
+        for label, graph in (named if isinstance(named, Mapping) else {"graph": named}).items():
             if isinstance(graph, str) and takes_file(graph):
                 if graph not in beside:
                     raise ValueError(f"graphs: no {graph} file lies beside the questions. Name one.")
                 graph = f"{graph}({json.dumps(str(beside[graph]))})"
             # The label of a graph file is its kind.
             kind = label.partition("(")[0]
-            found[kind if takes_file(kind) else label] = SOURCES.build(graph) if isinstance(graph, str) else graph
-        return _all_named("graphs", found, named)
+            label = kind if takes_file(kind) else label
+            if label in found:
+                raise ValueError(f"graphs: give each a label of its own, as label = name; {label} is there twice.")
+            found[label] = SOURCES.build(graph) if isinstance(graph, str) else graph
+        return found
 
     @cached_property
-    def embedders(self) -> Mapping[str, Embedder]:
-        """Label -> encoder; a model's label is the last part of its name."""
-        named = _by_label(self.encoders or DEFAULT_MODEL, "encoder")
-        found = {
-            label.split("/")[-1]: embedder_named(one) if isinstance(one, str) else one for label, one in named.items()
-        }
-        return _all_named("encoders", found, named)
+    def embedder(self) -> tuple[str, Embedder]:
+        """The label of the encoder, which is the last part of a model's name, and the encoder."""
+        if isinstance(self.encoder, str):
+            return self.encoder.split("/")[-1], embedder_named(self.encoder)
+        return "encoder", self.encoder
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """All that are run; those on one graph, encoder and setting are neighbours."""
-        wanted = product(self.datasets, self.sources, self.embedders, self.points.values())
-        return tuple(Configuration(number, *point, *place) for number, (*place, point) in enumerate(wanted, start=1))
+        """All that are run; those on one graph are neighbours."""
+        wanted = enumerate(product(self.sources, self.points.values()), start=1)
+        return tuple(Configuration(number, *point, graph) for number, (graph, point) in wanted)
 
     def plan(self) -> str:
         """What `run` would do, in words; nothing is run or written."""
         counts = pd.Series([one.system for one in self.configurations]).value_counts(sort=False)
-        parts = [label for data in self.datasets.values() for label in self.split.labels(data)]
+        parts = self.split.labels(self.dataset)
         return "\n".join(
             [
                 f"{self.name}: {len(self.configurations)} configurations: "
                 + ", ".join(f"{count} {system}" for system, count in counts.items()),
                 f"Questions: {parts.count('dev')} dev, {parts.count('test')} test",
-                f"Settings: {', '.join(self.datasets)}; graphs: {', '.join(self.sources)}; "
-                f"encoders: {', '.join(self.embedders)}",
+                f"Setting: {self.dataset.setting}; graphs: {', '.join(self.sources)}; encoder: {self.embedder[0]}",
                 "Runs that are in the store are read, not run again.",
             ]
         )
@@ -204,12 +202,12 @@ class Sweep:
         with workers(jobs, backend, cluster) as slots:
             if has_workers():
                 # One of each system is run here first: it fills the store, from which the others read.
-                first = {(*one.place, one.system): one for one in reversed(wanted)}
+                first = {(one.graph, one.system): one for one in reversed(wanted)}
                 for one in reversed(first.values()):
                     own([one])
                 size = max(1, min(LARGEST, math.ceil(len(wanted) / (4 * slots))))
                 scorer = Scorer(replace(self))  # without what is loaded here
-            groups = [list(group) for _, group in groupby(wanted, key=lambda one: one.place)]
+            groups = [list(group) for _, group in groupby(wanted, key=lambda one: one.graph)]
             pieces = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
             tables = list(map_pieces(scorer, pieces, progress=self.name if progress else "", total=len(pieces)))
         result = SweepResult(pd.concat(tables, ignore_index=True), self.objective or self.scored[0].name, self.about())
@@ -223,28 +221,15 @@ class Sweep:
             "name": self.name,
             "k": self.k,
             "split": self.split.model_dump(),
-            "data": {name: [provenance.data(one)] for name, one in self.datasets.items()},
+            "data": {self.dataset.setting: [provenance.data(self.dataset)]},
             "graphs": {
                 label: {"source": without_folders(one), "fingerprint": one.fingerprint}
                 for label, one in self.sources.items()
             },
-            "encoders": {label: without_folders(one) for label, one in self.embedders.items()},
+            "encoders": {self.embedder[0]: without_folders(self.embedder[1])},
             "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
             **provenance.environment(),
         }
-
-
-def _by_label(given: Any, label: str) -> Mapping[str, Any]:
-    """Names as labels of themselves, a mapping as it is, a single object under `label`."""
-    if isinstance(given, Sequence):
-        return {name: name for name in ([given] if isinstance(given, str) else given)}
-    return given if isinstance(given, Mapping) else {label: given}
-
-
-def _all_named(key: str, found: dict[str, Any], named: Mapping[str, object]) -> dict[str, Any]:
-    if len(found) < len(named) or not found:
-        raise ValueError(f"{key} = {list(named)}: give each a label of its own, as label = name.")
-    return found
 
 
 def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:
@@ -265,9 +250,8 @@ def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store
         for where, table, known in (("", given, KEYS), ("data.", about, DATA_KEYS)):
             for key in set(table) - set(known):  # a path is given on the command line (--path)
                 raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
-        for key in ("metrics", "graphs", "encoders"):
-            value = given.get(key, [])
-            kinds = list if key == "metrics" else str | list | dict
+        for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoder", str)):
+            value = given.get(key, "" if key == "encoder" else [])
             names = value.values() if isinstance(value, dict) else value
             if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
                 raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')

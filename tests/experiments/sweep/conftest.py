@@ -44,7 +44,7 @@ def sweep(data: QADataset, root: Path) -> Callable[..., Sweep]:
     def make(**changes: Any) -> Sweep:
         options: dict[str, Any] = {
             "systems": {"bm25": {"k1": [0.5, 0.9, 1.5], "b": [0.0, 0.4, 0.75, 1.0]}},
-            "encoders": {"words": WordEmbedder()},
+            "encoder": WordEmbedder(),
             "metrics": ["recall@5", "mrr@10"],
             "k": 10,
             "store": Store(root),

@@ -49,7 +49,7 @@ def test_tables_of_one_system_run_one_after_the_other_each_configuration_once(wr
 
 MISTAKES = [
     ("data =", "date =", "needs systems, and data"),
-    ("k = 10", "kk = 10", "kk.*data, encoders"),
+    ("k = 10", "kk = 10", "kk.*data, encoder"),
     ('data = "bundled"', 'data = {name = "bundled", path = "x"}', "data.path"),
     ("systems.bm25]", "systems.bm26]", "'bm26'.*bm25"),
     ("k1 =", "k2 =", "systems.bm25, .*k2.*b, k1"),
