@@ -3,9 +3,8 @@
 Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of entities, sentences
 and passages without relations, semantic bridging with its threshold, the restart weights, the walk. Ours:
 
-- Entities are those of the mention table, titles and names; the paper runs spaCy's recogniser over corpus and query. A
-  page mentions its title in every sentence and once as a whole, since "title: sentence" is what is encoded; entities
-  are counted by sentence, not by substring. Sentences that mention nothing are left out.
+- Entities are those of the mention table; the paper runs spaCy's recogniser. A page mentions its title in every
+  sentence and once as a whole; entities are counted by sentence, not by substring.
 - A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
   linked to the entity of the nearest name with their cosine. The paper takes the nearest for all.
 - An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
@@ -25,14 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
+from kg2rag.extraction.mentions.table import mention_sentences
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import LatePaths, WalkOrDense, by_columns, min_max, nearest_names
 from kg2rag.retrievers.linking.linkers import phrases_beside
-from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
+from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
@@ -57,10 +56,24 @@ class TriGraph:
     occurrences: Incidence
     n_passages: int
 
-    @classmethod
-    def build(cls, table: MentionTable, corpus: Corpus) -> TriGraph:
-        """The graph of a corpus and its mention table."""
-        mentioned, texts = mention_sentences(table, corpus)
+    @cached_property
+    def walk(self) -> WalkGraph:
+        """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
+        met, n = self.occurrences, self.n_passages
+        shares = met.counts / np.bincount(met.others, weights=met.counts, minlength=n)[met.others]
+        nodes = n + met.owners.astype(np.int64)
+        return WalkGraph.undirected(met.others.astype(np.int64), nodes, shares, n + len(met.indptr) - 1)
+
+    def entities_in(self, rows: IntArray) -> IntArray:
+        """The entities of some passages, ascending."""
+        return np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64))
+
+
+def tri_graph(kb: KnowledgeBase) -> TriGraph:
+    """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
+
+    def built() -> TriGraph:
+        table, (mentioned, texts) = kb.mentions, mention_sentences(kb.mentions, kb.corpus)
         rows = np.zeros(len(texts), dtype=np.int64)
         rows[mentioned] = table.row
         # every sentence of a title's pages mentions the title
@@ -71,26 +84,9 @@ class TriGraph:
 
         sentences = met(table.page_key[pages], np.append(mentioned, own))
         occurrences = met(table.page_key, np.append(table.row, table.page_row))
-        return cls(sentences, sentences.transposed(len(texts)), rows, occurrences, len(corpus))
+        return TriGraph(sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus))
 
-    @cached_property
-    def walk(self) -> WalkGraph:
-        """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
-        entities, rows = self.occurrences.owners.astype(np.int64), self.occurrences.others.astype(np.int64)
-        counts = self.occurrences.counts.astype(np.float64)
-        totals = np.bincount(rows, weights=counts, minlength=self.n_passages)
-        n_nodes = self.n_passages + len(self.occurrences.indptr) - 1
-        return WalkGraph.undirected(rows, self.n_passages + entities, counts / totals[rows], n_nodes)
-
-    def entities_in(self, rows: IntArray) -> IntArray:
-        """The entities of some passages, ascending."""
-        found: IntArray = np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)]).astype(np.int64)
-        return found
-
-
-def tri_graph(kb: KnowledgeBase) -> TriGraph:
-    """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
-    return kb.cached("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
+    return kb.cached("tri_graph", built)
 
 
 def sentence_vectors(kb: KnowledgeBase) -> DenseIndex:
@@ -145,13 +141,12 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         table, kb, graph = self.kb.mentions, self.kb, tri_graph(self.kb)
-        named, others, scopes = list[dict[int, float]](), [], []
-        for query, rows in zip(queries, kb.candidates(queries), strict=True):
-            known = None if rows is None else graph.entities_in(rows)
+        named, others = list[dict[int, float]](), []
+        scopes = [None if rows is None else graph.entities_in(rows) for rows in kb.candidates(queries)]
+        for query, known in zip(queries, scopes, strict=True):
             spans = [span for _, span in table.lexicon.find(query.text, capitals=False)]
             named.append({key: 1.0 for key in table.named_in(query.text) if known is None or key in known})
             others.append(list(dict.fromkeys(phrases_beside(query.text, spans)))[:MAX_NAMES] if table.keys else [])
-            scopes.append(known)
 
         def names() -> DenseIndex:
             return kb.cached("name_vectors", lambda: DenseIndex(kb.encode(table.names)))
@@ -171,13 +166,11 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         rows, none = graph.sentence_rows, Activation(-1.0, 0)
         open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
-        current = list(active)
+        current = tuple(active)
         for iteration in range(2, self.max_iterations + 1):
             reached: dict[int, Activation] = {}
-            for entity in current:
+            for entity in (one for one in current if active[one].score >= self.iteration_threshold):
                 score = active[entity].score
-                if score < self.iteration_threshold:
-                    continue
                 near = graph.sentences.of(entity)[0]
                 near = near[open_[near]]
                 fits = sentences.cosines(query, near.astype(np.int64))
@@ -185,24 +178,27 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
                     # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
                     sentence, passed = int(near[at]), score * min(float(fits[at]), 1.0)
                     open_[sentence] = False
-                    if passed < self.iteration_threshold:
-                        continue
-                    for other in graph.entities.of(sentence)[0].tolist():
+                    for other in graph.entities.of(sentence)[0].tolist() if passed >= self.iteration_threshold else ():
                         if passed > max(entry.get(other, none).score for entry in (active, reached)):
                             reached[other] = Activation(passed, iteration, entity, sentence)
             active.update(reached)
-            current = list(reached)
+            current = tuple(reached)
         return active
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
         """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
         kb, tri, graph, n = self.kb, tri_graph(self.kb), tri_graph(self.kb).walk, len(self.kb.corpus)
         vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
-        active = list(map(self.activate, starts, vectors, masks))
-        cosines, bonuses = all_cosines(vectors, kb.vectors), list(map(self._bonus, active))
-        restarts = list(map(self._restart, active, bonuses, cosines, masks))
+        cosines, active = all_cosines(vectors, kb.vectors), list(map(self.activate, starts, vectors, masks))
+        bonuses, restarts, rankings = list(map(self._bonus, active)), np.zeros((len(queries), graph.n_nodes)), []
+        for restart, entities, cosine, bonus, mask in zip(restarts, active, cosines, bonuses, masks, strict=True):
+            rows = np.arange(n) if mask is None else mask
+            near = self.passage_ratio * min_max(cosine[rows])
+            restart[rows] = self.passage_node_weight * (near + np.log1p(bonus[rows]))
+            restart[n + np.array(list(entities))] = [one.score for one in entities.values()]
+            restart /= restart.sum()
         scopes = [None if rows is None else graph.mask(np.append(rows, n + tri.entities_in(rows))) for rows in masks]
-        found, rankings = walks(graph, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes), []
+        found = walks(graph, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes)
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
             walked = found[i].dense(n)
             parts = {"pagerank": walked, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
@@ -220,19 +216,6 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             rows, counts = tri_graph(self.kb).occurrences.of(entity)
             bonus[rows] += found.score * np.log1p(counts) / found.iteration
         return bonus
-
-    def _restart(
-        self, active: Mapping[int, Activation], bonus: FloatArray, cosines: FloatArray, mask: IntArray | None
-    ) -> FloatArray:
-        """(n_nodes,) where the walk of a query starts, scaled to sum 1."""
-        restart, n = np.zeros(tri_graph(self.kb).walk.n_nodes), len(self.kb.corpus)
-        rows = np.arange(n) if mask is None else mask
-        near = self.passage_ratio * min_max(cosines[rows])
-        restart[rows] = self.passage_node_weight * (near + np.log1p(bonus[rows]))
-        for entity, found in active.items():
-            restart[n + entity] = found.score
-        share: FloatArray = restart / restart.sum()
-        return share
 
     def _bridges(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[int, int]]:
         """Corpus row -> itself and its most activated entity, the first of equals."""

@@ -1,11 +1,11 @@
 """Query -> the entities it names, one hop of triples around them, and ranks by three kinds of vectors, fused.
 
 After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate vectors for entities,
-passages and relations, joined by reciprocal rank. Their graph comes from dependency parses, which the graph source
-"dependency(MODEL)" builds; the retriever works with any graph. Ours: a query is not parsed, so its noun phrases are the
-graph's names in it and its capitalised and quoted phrases; a relation's vector is that of the whole triple; a passage's
-rank among entities and relations is that of its best one; every default but RRF's constant. The graph's two rankings
-count half, because names match without their context: at equal weight, dense hits drop out.
+passages and relations, joined by reciprocal rank. Their graph, of dependency parses, is the source "dependency(MODEL)";
+any other will do. Ours: a query is not parsed, so its noun phrases are the graph's names in it and its capitalised and
+quoted phrases; a relation's vector is that of the whole triple; a passage's rank among entities and relations is that
+of its best one; every default but RRF's constant. The graph's two rankings count half, because names match without
+their context: at equal weight, dense hits drop out.
 
 [1] Min et al., "Towards Practical GraphRAG: Efficient Knowledge Graph Construction and Hybrid Retrieval at Scale",
 arXiv 2507.03226.
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
@@ -36,7 +37,7 @@ WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
 
 class Subgraph(NamedTuple):
-    """The query's entities and those one triple away; the triples between, most similar first, and their cosines."""
+    """A query's entities and those one triple away; the triples between, most similar first, and their cosines."""
 
     entities: IntArray
     triples: IntArray
@@ -54,9 +55,8 @@ class PracticalNotes(Notes):
 class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
-    The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
-    entities one triple away, and the triples between. A passage has the rank of its best entity or triple of the
-    subgraph; among equals the passage more similar to the query comes first.
+    The last two see the query's `Subgraph` alone: a passage has the rank of its best entity or triple there; among
+    equals the passage more similar to the query comes first.
 
     Parameters
     ----------
@@ -98,18 +98,16 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
         """The entities of each query: those it spells out, then those its phrases, then itself, are similar to."""
-        kb = self.kb
-        if not kb.graph.n_entities:
+        if not self.kb.graph.n_entities:
             return [[] for _ in queries]
         spelt, asked = [links[: self.names] for links in self.entity_linker.link_batch(queries)], []
         for query, links in zip(queries, spelt, strict=True):
             others = phrases_beside(query.text, [link.span for link in links])[:PHRASES]
             asked.append([*others, query.text] if query.text.strip() and self.similar_entities else [])
-        found = []
-        for links, own in zip(spelt, nearest_names(kb, lambda: kb.entities, asked, self.similar_entities), strict=True):
-            near = [entity for _, entity, cosine in own if cosine >= self.min_cosine]
-            found.append(list(dict.fromkeys([*(link.entity for link in links), *near])))
-        return found
+        alike = nearest_names(self.kb, lambda: self.kb.entities, asked, self.similar_entities)
+        near = [[entity for _, entity, cosine in own if cosine >= self.min_cosine] for own in alike]
+        named = [[link.entity for link in links] for links in spelt]
+        return [list(dict.fromkeys(own)) for own in map(list.__add__, named, near)]
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
@@ -117,24 +115,27 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
         graph, near = self.kb.graph, self._subgraph(seeds, vector, mask)
         pairs, which = gather(graph.mentions.indptr, near.entities)
-        named, stating = graph.mentions.others[pairs].astype(np.int64), graph.triples.passages[near.triples]
         similar = self.kb.entities.cosines(vector, near.entities)[which]
-        rankings = (
-            replace(dense, stages=("passage",)),
-            self._ranked("entity", query, named, similar),
-            self._ranked("relation", query, stating.astype(np.int64), near.cosines),
-        )
+        stating = graph.triples.passages[near.triples]
+
+        def ranked(stage: str, rows: NDArray[np.integer], values: FloatArray) -> Ranking:
+            """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
+            kept = rows >= 0 if mask is None else np.isin(rows, mask)
+            order = np.argsort(-values[kept], kind="stable")
+            found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
+            best, cosines = values[kept][order][first], self.kb.dense.cosines(vector, found)
+            order = np.lexsort((found, -cosines, -best))[: self.depth]
+            scores, notes = 1.0 / np.arange(1, len(order) + 1), Notes(source="graph")
+            return Ranking.of(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
+
+        named = ranked("entity", graph.mentions.others[pairs], similar)
+        rankings = [replace(dense, stages=("passage",)), named, ranked("relation", stating, near.cosines)]
         weights = [getattr(self, name) for name in WEIGHTS]
         counting = [at for at, weight in enumerate(weights) if weight]
         fused = fuse_rankings([rankings[at] for at in counting], [weights[at] for at in counting], k)
         best = {row: (at,) for row, at in zip(stating.tolist()[::-1], near.triples.tolist()[::-1], strict=True)}
-        notes = PracticalNotes(
-            fused.notes.formula,
-            fused.notes.source,
-            entities=tuple(LinkedEntity(graph.names[seed], "", 1.0) for seed in seeds),
-            inputs=fused.notes.inputs,
-            triples=len(near.triples),
-        )
+        entities, of = tuple(LinkedEntity(graph.names[seed], "", 1.0) for seed in seeds), fused.notes
+        notes = PracticalNotes(of.formula, of.source, entities=entities, inputs=of.inputs, triples=len(near.triples))
         return replace(fused, paths=TriplePaths(graph, best), notes=notes)
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
@@ -148,17 +149,6 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         triples = triples[order]
         ends = np.concatenate([seeds, graph.triples.heads[triples], graph.triples.tails[triples]])
         return Subgraph(np.unique(ends).astype(np.int64), triples, cosines[order])
-
-    def _ranked(self, stage: str, query: Query, rows: IntArray, values: FloatArray) -> Ranking:
-        """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
-        (vector,), (mask,) = self.kb.encode_queries([query]), self.kb.candidates([query])
-        kept = rows >= 0 if mask is None else np.isin(rows, mask)
-        order = np.argsort(-values[kept], kind="stable")
-        found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
-        highest = values[kept][order][first]
-        order = np.lexsort((found, -self.kb.dense.cosines(vector, found), -highest))[: self.depth]
-        scores, notes = 1.0 / np.arange(1, len(order) + 1), Notes(source="graph")
-        return Ranking.of(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
 
     @property
     def most(self) -> int:

@@ -1,9 +1,9 @@
 """Query -> passages by beam search over chains of triples, each chain scored as a whole by embedding.
 
-After PropRAG [1]: chains grow from the best units by shared entities, without a language model at query time, and a
-chain is judged as a whole. Ours: the units are the graph's triples (the paper's are propositions, sentences that an LLM
-wrote), the search starts from the whole corpus (the paper's from a subgraph that PageRank chose), passages are ranked
-by their best chain and their own cosine (the paper runs PageRank once more). Every default is ours.
+After PropRAG [1]: chains grow from the best units by shared entities and are judged as a whole. Ours: the units are the
+graph's triples (the paper's are propositions, sentences that an LLM wrote), the search starts from the whole corpus
+(the paper's from a subgraph that PageRank chose), passages are ranked by their best chain and their own cosine (the
+paper runs PageRank once more). Every default is ours.
 
 [1] Wang and Han, "PropRAG: Guiding Retrieval with Beam Search over Proposition Paths", EMNLP 2025.
 """
@@ -72,9 +72,9 @@ class PathSearch(WalkOrDense[bool]):
         found, vectors = dict(beam), self.kb.triple_vectors.vectors
         for length in range(2, self.hops + 1):
             grown = [longer for chain in beam for longer in self._grow(chain, similar)]
-            means = vectors[np.array(grown, dtype=np.int64).reshape(-1, length)].astype(np.float64).sum(axis=1)
-            norms = np.sqrt(np.einsum("ij,ij->i", means, means))
-            scores = np.einsum("ij,j->i", means / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
+            sums = vectors[np.array(grown, dtype=np.int64).reshape(-1, length)].astype(np.float64).sum(axis=1)
+            norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+            scores = np.einsum("ij,j->i", sums / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
             alike: dict[frozenset[int], tuple[Chain, float]] = {}  # a chain and its reverse hold the same facts
             for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
                 alike.setdefault(frozenset(chain), (chain, -negated))
@@ -92,40 +92,30 @@ class PathSearch(WalkOrDense[bool]):
         triples = np.unique(links.triples[fresh])
         return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
 
-    def _text(self, chain: Chain) -> str:
-        triples = map(self.kb.graph.triple, chain)
-        return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
-
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
         """Search the chains of each query, and rank by them."""
-        vectors = self.kb.encode_queries(queries)
-        similar, cosines = self._similar(queries), all_cosines(vectors, self.kb.vectors)
-        columns = zip(queries, map(self.search, vectors, similar), similar, cosines, strict=True)
-        return [self._ranking(k, *column) for column in columns]
-
-    def _ranking(
-        self, k: int, query: Query, chains: dict[Chain, float], similar: FloatArray, cosines: FloatArray
-    ) -> Ranking:
-        scores, used = self._best_chains(chains, similar)
-        chained, (mask,) = np.isfinite(scores), self.kb.candidates([query])
-        total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
-        rows = top_with_ties(total, k) if mask is None else mask
-        weights = number(self.dense_weight), number(1 - self.dense_weight)
-        return Ranking.of(
-            query.id,
-            rows,
-            total[rows],
-            self.kb.corpus.ids,
-            stages=("path", "dense"),
-            stage_codes=np.where(chained[rows], 0, 1),
-            score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
-            paths=TriplePaths(self.kb.graph, used),
-            notes=PathNotes(
-                {"path": f"{weights[0]} · cosine + {weights[1]} · chain", "dense": "cosine"},
-                {"path": "graph", "dense": "dense"},
-                chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
-            ),
-        ).top(k)
+        vectors, triple, rankings = self.kb.encode_queries(queries), self.kb.graph.triple, []
+        mixed = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
+        columns = zip(queries, vectors, self._similar(queries), all_cosines(vectors, self.kb.vectors), strict=True)
+        for (query, vector, similar, cosines), mask in zip(columns, self.kb.candidates(queries), strict=True):
+            chains = self.search(vector, similar)
+            scores, used = self._best_chains(chains, similar)
+            chained = np.isfinite(scores)
+            total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
+            rows = top_with_ties(total, k) if mask is None else mask
+            on, off = rows[chained[rows]], rows[~chained[rows]]
+            groups = {
+                "path": (on, total[on], {"cosine": cosines[on], "chain": scores[on]}),
+                "dense": (off, total[off], {"cosine": cosines[off]}),
+            }
+            longer = [(map(triple, one), score) for one, score in chains.items() if len(one) > 1]
+            texts = [(". ".join(f"{t.head} {t.relation} {t.tail}" for t in one), score) for one, score in longer]
+            notes = PathNotes(
+                {"path": mixed, "dense": "cosine"}, {"path": "graph", "dense": "dense"}, chains=tuple(texts)
+            )
+            paths = TriplePaths(self.kb.graph, used)
+            rankings.append(Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes).top(k))
+        return rankings
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""

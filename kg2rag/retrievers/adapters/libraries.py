@@ -1,76 +1,66 @@
 """Retrievers of LangChain and LlamaIndex <-> ours; needs `pip install langchain-core` or `llama-index-core`.
 
-chain = as_langchain(kg2rag.MentionPPR(kb), kb.corpus, k=5) | …
-engine = RetrieverQueryEngine.from_args(as_llamaindex(kg2rag.MentionPPR(kb), kb.corpus, k=5))
+chain = as_langchain(kg2rag.MentionPPR(kb), k=5) | …
+engine = RetrieverQueryEngine.from_args(as_llamaindex(kg2rag.MentionPPR(kb), k=5))
 kg2rag.compare({"theirs": from_langchain(their_retriever, kb.corpus)}, data)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.retrievers.adapters.recorded import Answering
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Passage, require_k
+from kg2rag.types import Corpus, Hit
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
 
-def as_langchain(retriever: Retriever, corpus: Corpus, k: int = 10) -> BaseRetriever:
+def as_langchain(retriever: Retriever, k: int = 10) -> BaseRetriever:
     """A LangChain retriever of `k` documents; their metadata hold title, doc_id, score, stage and path."""
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
-    require_k(k)
+    def document(hit: Hit) -> Document:
+        return Document(id=hit.passage_id, page_content=hit.text, metadata={**_about(hit), "score": hit.score})
 
     class KG2RAGRetriever(BaseRetriever):
         def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
-            return [
-                Document(id=passage.id, page_content=passage.text, metadata={**about, "score": score})
-                for passage, score, about in _hits(retriever, corpus, query, k)
-            ]
+            return list(map(document, retriever.retrieve(query, k)))
 
     return KG2RAGRetriever()
 
 
-def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
-    """A LangChain retriever as one of our systems; a document's id is `Document.id`, else `metadata["id"]`."""
-    return _answering(
-        corpus, name, retriever.invoke, lambda found: (found.id or found.metadata.get("id"), found.page_content)
-    )
-
-
-def as_llamaindex(retriever: Retriever, corpus: Corpus, k: int = 10) -> Any:
+def as_llamaindex(retriever: Retriever, k: int = 10) -> Any:
     """A LlamaIndex retriever of `k` nodes; their metadata hold title, doc_id, stage and path."""
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, TextNode
 
-    require_k(k)
+    def node(hit: Hit) -> Any:
+        return NodeWithScore(node=TextNode(id_=hit.passage_id, text=hit.text, metadata=_about(hit)), score=hit.score)
 
     class KG2RAGRetriever(BaseRetriever):  # type: ignore[misc]
         def _retrieve(self, query_bundle: Any) -> list[Any]:
-            return [
-                NodeWithScore(node=TextNode(id_=passage.id, text=passage.text, metadata=about), score=score)
-                for passage, score, about in _hits(retriever, corpus, query_bundle.query_str, k)
-            ]
+            return list(map(node, retriever.retrieve(query_bundle.query_str, k)))
 
     return KG2RAGRetriever()
 
 
+def _about(hit: Hit) -> dict[str, str]:
+    return {"title": hit.title, "doc_id": hit.passage.doc_id, "stage": hit.stage, "path": hit.path_text}
+
+
+def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
+    """A LangChain retriever as one of our systems; a document's id is `Document.id`, else `metadata["id"]`."""
+    return _answering(corpus, name, retriever.invoke, lambda one: (one.id or one.metadata.get("id"), one.page_content))
+
+
 def from_llamaindex(retriever: Any, corpus: Corpus, name: str = "llamaindex") -> Answering:
     """A LlamaIndex retriever as one of our systems; a node's id is its `node_id`."""
-    return _answering(corpus, name, retriever.retrieve, lambda found: (found.node.node_id, found.node.get_content()))
-
-
-def _hits(retriever: Retriever, corpus: Corpus, text: str, k: int) -> Iterator[tuple[Passage, float, dict[str, str]]]:
-    """Of each hit its passage, score, and the metadata of another library's document."""
-    for hit in retriever.retrieve(text, k):
-        passage = corpus[corpus.row(hit.passage_id)]
-        about = {"title": passage.title, "doc_id": passage.doc_id, "stage": hit.stage, "path": hit.path_text}
-        yield passage, hit.score, about
+    return _answering(corpus, name, retriever.retrieve, lambda one: (one.node.node_id, one.node.get_content()))
 
 
 def _answering(
@@ -79,7 +69,6 @@ def _answering(
     """Another library's retriever as a system; `read` gives the id and the text of what it found.
 
     A document is the passage of its id, else the one with that very text; one that comes again keeps its first place.
-    A document that is no passage of the corpus is an error, never left out.
     """
     texts: list[str] = corpus.table["text"].to_pylist()
     known, by_text = set(corpus.ids), dict(zip(reversed(texts), reversed(corpus.ids), strict=True))

@@ -27,8 +27,8 @@ class Recorded(Retriever):
     """The rankings of a run, by query id; `of` makes one of a file, a ranx run, a frame or a mapping.
 
     The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by other numbers than
-    they print), or are equal, the hits get 1/rank as score, so that the order survives. A query without hits must
-    still be named in `empty`, or it counts as missing.
+    they print), the hits get 1/rank as score, so that the order survives. A query that neither `run` nor `empty` names
+    counts as missing.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Recorded(Retriever):
         if isinstance(given, Path | str):
             with reading(path := Path(given), "Is it a run over this corpus?", ValueError):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
-        if _is_ranx(given):
-            name, runs = name or given.name, given.to_dict().items()
-            given = {query: dict(sorted(hits.items(), key=lambda hit: corpus.row(hit[0]))) for query, hits in runs}
-        elif isinstance(given, pd.DataFrame):
+        if isinstance(given, pd.DataFrame):
             if lacking := [column for column in FIELDS if column not in given.columns]:
                 raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
             queried = given.groupby(given["query_id"].astype(str), sort=False)
             given = {query: list(zip(own["passage_id"], own["score"], strict=True)) for query, own in queried}
+        elif _is_ranx(given):
+            name, runs = name or given.name, given.to_dict().items()
+            given = {query: dict(sorted(hits.items(), key=lambda hit: corpus.row(hit[0]))) for query, hits in runs}
         run = {str(query): _hits(of, query) for query, of in given.items()}
         name, asked = name or "run", frozenset(queries)
         if asked and asked.isdisjoint(run):
@@ -91,14 +91,13 @@ class Recorded(Retriever):
 
     @property
     def remark(self) -> str:
-        """What the table should say of it."""
+        """How many questions have no line in the run, for tables."""
         without = "questions have no line in the run and count as answered with nothing"
         return f"{len(self.empty):,} {without}" if self.empty else ""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
-        missing = [query.id for query in queries if query.id not in self.run and query.id not in self.empty]
-        if missing:
+        if missing := [query.id for query in queries if query.id not in self.run and query.id not in self.empty]:
             raise ValueError(
                 f"run {self.name!r} lacks {len(missing)} of {len(queries)} queries (first: {missing[0]!r}). "
                 "Every query needs a ranking, if an empty one."
@@ -119,8 +118,8 @@ class Recorded(Retriever):
 class Answering(Retriever):
     """A function (text of the question, k) -> passage ids, best first, or pairs of id and score, as a system.
 
-    Without scores, or where these do not fall, a hit's score is 1/rank. What the function raises is raised on.
-    TypeError: it returns something else. ValueError: an id that the corpus lacks, or one twice.
+    Its hits are scored as a run's (`Recorded`). What the function raises is raised on. TypeError: it returns something
+    else. ValueError: an id that the corpus lacks, or one twice; a query with candidates, which it does not know.
     """
 
     corpus: Corpus = field(repr=False)
@@ -128,10 +127,7 @@ class Answering(Retriever):
     name: str
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Call the function for each query; hits beyond `k` are cut.
-
-        ValueError: a query with candidates, which a function does not know.
-        """
+        """Call the function for each query; hits beyond `k` are cut."""
         if limited := [query.id for query in queries if query.candidates is not None]:
             raise ValueError(f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'.")
         run = {query.id: self.function(query.text, k) for query in queries}
@@ -145,9 +141,8 @@ class Answering(Retriever):
 class ScoreFunction(Retriever):
     """Every passage by a function's score, highest first; equal scores by corpus position.
 
-    The quickest way to try an idea: one call a question and passage, so slow for a large corpus. For a strategy that
-    stays, see docs/extending.md. `score`: (text of the question, passage) -> a finite number, such as
-    `lambda text, passage: float(passage.title in text)`; `name`: the stage of its hits.
+    The quickest way to try an idea: one call a question and passage, so slow for a large corpus. `score`: (text of the
+    question, passage) -> a finite number, as `lambda text, passage: float(passage.title in text)`; `name`: the stage.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -166,10 +161,9 @@ class ScoreFunction(Retriever):
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:
-    """A function as `Answering`, a run as `Recorded.of` takes it: a system of that name.
+    """A function as `Answering`, a run as `Recorded.of` takes it; anything else stays as it is.
 
-    Questions that a run does not have count as answered with nothing. A system stays as it is, and so does what is none
-    of these, for the caller to refuse.
+    Questions that a run does not have count as answered with nothing.
     """
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given

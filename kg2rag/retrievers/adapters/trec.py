@@ -20,11 +20,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.text.records import DataError, decode
 from kg2rag.text.records import quote as quoted
-from kg2rag.types import FloatArray, Ranking
+from kg2rag.types import Ranking
 
 _UNSAFE = re.compile(r"[%\s]|^#")
 _OPEN = {".gz": gzip.decompress, ".xz": lzma.decompress}
@@ -34,24 +33,14 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
     """The text of a run file."""
     tag, lines = _encode(system), list[str]()
     for ranking in rankings:
-        query = _encode(ranking.query_id)
-        hits = zip(ranking.passage_ids, falling(ranking.scores).tolist(), strict=True)
-        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
+        query, single = _encode(ranking.query_id), ranking.scores.astype(np.float32)
+        for at in (np.flatnonzero(np.diff(single) >= 0) + 1).tolist():
+            while at < len(single) and single[at] >= single[at - 1]:  # one that was lowered may meet the next
+                single[at] = np.nextafter(single[at - 1], np.float32(-np.inf))
+                at += 1
+        hits = enumerate(zip(ranking.passage_ids, single.tolist(), strict=True), start=1)
+        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in hits]
     return "".join(lines)
-
-
-def falling(scores: FloatArray) -> NDArray[np.float32]:
-    """(n,) in single precision and strictly falling, for scores that never rise.
-
-    >>> falling(np.array([0.5, 0.5, 0.25])).tolist()
-    [0.5, 0.4999999701976776, 0.25]
-    """
-    single = scores.astype(np.float32)
-    for at in (np.flatnonzero(np.diff(single) >= 0) + 1).tolist():
-        while at < len(single) and single[at] >= single[at - 1]:  # one that was lowered may meet the next
-            single[at] = np.nextafter(single[at - 1], np.float32(-np.inf))
-            at += 1
-    return single
 
 
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
@@ -80,8 +69,7 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
     """Rankings of a loaded run, one a query, empty where the file has no line. Their rows count the run's own ids."""
-    rows: dict[str, int] = {}
-    rankings, ids = [], list[str]()
+    rankings, ids, rows = [], list[str](), dict[str, int]()
     for query_id in query_ids:
         hits = run.get(query_id, ())
         found = np.array([rows.setdefault(id_, len(rows)) for id_, _ in hits], dtype=np.int64)
@@ -97,7 +85,7 @@ def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def name_of(path: Path) -> str:
-    """The system that a run file is called after: `runs/dense.trec.xz` -> "dense"."""
+    """The system of a run file: `runs/dense.trec.xz` -> "dense"."""
     return (path.with_suffix("") if path.suffix in _OPEN else path).stem
 
 

@@ -1,13 +1,12 @@
 """A knowledge base -> what HippoRAG derives from it: phrases, facts, their vectors, and the graph that joins them.
 
-A phrase is an end of a triple under HippoRAG's own normalisation, which keeps accents apart and turns punctuation into
-spaces; `KnowledgeGraph` merges more spellings, so phrases are made of the source's triples, not of the graph's. What
-the importers drop before (blank parts, parts that are no strings) is counted in their notes; HippoRAG would keep it.
+A phrase is an end of a triple under HippoRAG's own normalisation, which merges fewer spellings than `KnowledgeGraph`:
+phrases are made of the source's triples, not of the graph's. What the importers drop before (blank parts, parts that
+are no strings) is counted in their notes; HippoRAG would keep it. All settings of both systems share what is built.
 
-All is built once, kept in the store by what it depends on, and shared by both systems and all their settings. Edges
-(theirs [1], as the released code behaves, commit c617143f): between the ends of a fact 2 for each statement; between a
-passage and its phrases 1; between synonyms their cosine in each direction found, replacing a fact's weight. Ours:
-statements without a passage join their ends and no passage; passages of equal contents stay two.
+Edges (theirs [1], as the released code behaves, commit c617143f): between the ends of a fact 2 for each statement;
+between a passage and its phrases 1; between synonyms their cosine in each direction found, replacing a fact's weight.
+Ours: statements without a passage join their ends and no passage; passages of equal contents stay two.
 
 [1] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025.
 """
@@ -19,18 +18,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise, starmap
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, gather, incidence
 from kg2rag.knowledge.graph.pagerank import WalkGraph
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
-from kg2rag.types import Corpus, FloatArray, IntArray, Step, Triple, step
+from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
@@ -38,9 +38,7 @@ _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def phrase_of(name: str) -> str:
-    """HippoRAG's normalisation: lower case, everything but ASCII letters and digits a space, the ends stripped.
-
-    Runs of spaces stay, and a name in another script may end up empty.
+    """Lower case, everything but ASCII letters and digits a space, the ends stripped; it may end up empty.
 
     >>> phrase_of("S. R. Puttanna (director)")
     's  r  puttanna  director'
@@ -56,16 +54,14 @@ class PhraseTable:
     ----------
     phrases : sorted.
     facts : triples of normalised parts, each once in the corpus, by first statement; what is encoded is their repr.
-    heads, tails : (n_facts,) phrases.
+    ends : (n_facts, 2) phrases.
     statements : triples of one passage each, as spelled. fact_of, rows : (n_statements,) the fact of each, and the
         corpus row; -1 where no passage states it.
-    n_passages : of the corpus.
     """
 
     phrases: list[str]
     facts: list[tuple[str, str, str]]
-    heads: IntArray
-    tails: IntArray
+    ends: IntArray
     statements: list[Triple]
     fact_of: IntArray
     rows: IntArray
@@ -73,33 +69,23 @@ class PhraseTable:
 
     @classmethod
     def build(cls, triples: Iterable[Triple], corpus: Corpus) -> PhraseTable:
-        """The table of a corpus's triples; exact repetitions within a passage count once.
-
-        KeyError: a triple names a passage that the corpus lacks.
-        """
+        """The table of a corpus's triples; exact repetitions within a passage count once."""
         stated = {(t.passage_id, t.head, t.relation, t.tail): t for t in reversed(list(triples))}
         kept = list(reversed(stated.values()))
         parts = [(phrase_of(t.head), phrase_of(t.relation), phrase_of(t.tail)) for t in kept]
         phrases = sorted({end for head, _, tail in parts for end in (head, tail)})
         code = {phrase: number for number, phrase in enumerate(phrases)}
         facts = {fact: number for number, fact in enumerate(dict.fromkeys(parts))}
-        return cls(
-            phrases,
-            list(facts),
-            heads=np.array([code[head] for head, _, _ in facts], dtype=np.int64),
-            tails=np.array([code[tail] for _, _, tail in facts], dtype=np.int64),
-            statements=kept,
-            fact_of=np.array([facts[fact] for fact in parts], dtype=np.int64),
-            rows=np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64),
-            n_passages=len(corpus),
-        )
+        ends = np.array([(code[head], code[tail]) for head, _, tail in facts], dtype=np.int64).reshape(-1, 2)
+        fact_of = np.array([facts[fact] for fact in parts], dtype=np.int64)
+        rows = np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64)
+        return cls(phrases, list(facts), ends, kept, fact_of, rows, len(corpus))
 
     @cached_property
     def by_phrase(self) -> Incidence:
         """Phrase -> the statements that have it as an end."""
-        owners = np.append(self.heads[self.fact_of], self.tails[self.fact_of])
-        numbers = np.tile(np.arange(len(self.fact_of)), 2)
-        return incidence(owners, numbers, np.ones_like(owners), len(self.phrases))
+        owners = self.ends[self.fact_of].ravel()
+        return incidence(owners, np.repeat(np.arange(len(self.fact_of)), 2), np.ones_like(owners), len(self.phrases))
 
     @cached_property
     def passages(self) -> Incidence:
@@ -112,20 +98,10 @@ class PhraseTable:
         """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 where none has."""
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
 
-    def facts_in(self, rows: IntArray) -> IntArray:
-        """The facts that some of these passages state, ascending."""
-        return np.unique(self.fact_of[np.isin(self.rows, rows)])
-
-    def phrases_in(self, rows: IntArray) -> IntArray:
-        """The phrases of these passages, ascending."""
-        facts = self.facts_in(rows)
-        return np.union1d(self.heads[facts], self.tails[facts])
-
-
-def synonym_ends(phrases: list[str]) -> tuple[IntArray, IntArray]:
-    """The phrases that may start a synonym edge (more than two letters or digits) and those that may end one."""
-    lengths = np.array([len(phrase.replace(" ", "")) for phrase in phrases])
-    return np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
+    def stated_in(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """The facts that some of these passages state, and the phrases of these facts; ascending."""
+        facts = np.unique(self.fact_of[np.isin(self.rows, rows)])
+        return facts, np.unique(self.ends[facts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +122,19 @@ class PhraseGraph:
         return WalkGraph.undirected(*self.edges(), self.n_phrases + self.table.n_passages)
 
     @cached_property
-    def phrases_only(self) -> WalkGraph:
-        """The graph without its passages, as the first HippoRAG walks it."""
+    def _phrases_only(self) -> WalkGraph:
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
-    def nodes_in(self, mask: IntArray | None, *, passages: bool = True) -> IntArray | None:
-        """The phrases of some passages and, unless `passages` is False, these themselves; None for None."""
+    def walked(self, passages: bool) -> WalkGraph:
+        """The graph, or without `passages` as the first HippoRAG walks it."""
+        return self.walk if passages else self._phrases_only
+
+    def scope(self, mask: IntArray | None, passages: bool = True) -> NDArray[np.bool_] | None:
+        """(n_nodes,) the phrases of some passages and, of `passages`, these themselves; None for None."""
         if mask is None:
             return None
-        phrases = self.table.phrases_in(mask)
-        return np.append(phrases, self.n_phrases + mask) if passages else phrases
+        nodes = np.append(self.table.stated_in(mask)[1], self.n_phrases + mask if passages else [])
+        return self.walked(passages).mask(nodes.astype(np.int64))
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Sources, targets and weights, (n_edges,) each; each ordered pair once, self-loops are left out.
@@ -163,7 +142,7 @@ class PhraseGraph:
         Parallel edges, (a, b) and (b, a), are two, as in the released code: a walk adds them up.
         """
         table, n = self.table, self.n_phrases + self.table.n_passages
-        heads, tails = table.heads[table.fact_of], table.tails[table.fact_of]
+        heads, tails = table.ends[table.fact_of].T
         facts, counts = np.unique(np.append(heads * n + tails, tails * n + heads), return_counts=True)
         alike = self.synonyms.sources * n + self.synonyms.targets
         kept = ~np.isin(facts, alike)
@@ -174,26 +153,14 @@ class PhraseGraph:
         proper = sources != targets
         return sources[proper], targets[proper], weights[proper]
 
-    def linked(self, phrases: IntArray, mask: IntArray | None, *, passages: bool = True) -> Step:
-        """The passages that a walk from these phrases can reach, as the step of a trace.
-
-        `mask` : the passages that the walk may enter; None for all. `passages` : whether it enters any.
-        """
-        why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
-        if not len(phrases):
-            return step("linked", "entity not linked", "nothing was linked: dense ranking")
-        walk = self.walk if passages else self.phrases_only
-        reached, _ = walk.reached(phrases, within=walk.mask(self.nodes_in(mask, passages=passages)))
-        return step("linked", "entity not linked", why, self.table.passages.of_all(reached[reached < self.n_phrases]))
-
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
         """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
 
         PageRank adds up all walks: a way explains a hit and has no part in its score. One of more than `MAX_STEPS`
-        edges is none. `mask` : as in `linked`.
+        edges is none. `mask` : the passages that the walk may enter; None for all.
         """
         walk, parents = self.walk, np.full(self.walk.n_nodes, -1, dtype=np.int64)
-        open_ = walk.mask(self.nodes_in(mask))
+        open_ = self.scope(mask)
         parents[starts] = frontier = starts
         for _ in range(MAX_STEPS):
             edges = gather(walk.indptr, frontier)[0]
@@ -212,18 +179,14 @@ class PhraseGraph:
 
     def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
         """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
-        steps = [self._step(a, b) for a, b in pairwise(way)]
-        return tuple(step for at, step in enumerate(steps) if not at or step != steps[at - 1])
+        return tuple(triple for triple, _ in groupby(starmap(self._step, pairwise(way))))
 
     def _step(self, a: int, b: int) -> Triple:
         table, (phrase, other) = self.table, sorted((a, b))  # a passage would be the other
-        stated = table.by_phrase.of(phrase)[0]
-        facts = table.fact_of[stated]
-        between = (table.heads[facts] == other) | (table.tails[facts] == other)
-        if other >= self.n_phrases:
-            between = table.rows[stated] == other - self.n_phrases
-        if between.any():
-            return table.statements[int(stated[between][0])]
+        stated, passage = table.by_phrase.of(phrase)[0], other - self.n_phrases
+        at_ends = (table.ends[table.fact_of[stated]] == other).any(axis=1)
+        if len(between := stated[at_ends if passage < 0 else table.rows[stated] == passage]):
+            return table.statements[int(between[0])]
         sources, targets, cosines = self.synonyms
         alike = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == other)
         strength = 10 * min(float(cosines[alike][0]), 1.0)
@@ -266,9 +229,10 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
         named = hashlib.sha256("\n".join(table.phrases).encode()).hexdigest()
         key = {"phrases": named, "encoder": kb.embedder.fingerprint(kb.store), "threshold": threshold}
 
-        def write(folder: Path) -> None:
-            sources, targets = synonym_ends(table.phrases)
-            synonyms(phrase_vectors(kb).vectors, threshold, sources=sources, targets=targets).save(folder)
+        def write(folder: Path) -> None:  # a phrase of two letters or digits starts no synonym, an empty one ends none
+            lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])
+            starts, ends = np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
+            synonyms(phrase_vectors(kb).vectors, threshold, sources=starts, targets=ends).save(folder)
 
         return PhraseGraph(table, Synonyms.load(kb.store.entry("synonyms", key, write)))
 

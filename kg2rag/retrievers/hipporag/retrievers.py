@@ -3,7 +3,7 @@
 Of the first, theirs (Sec. 2 of [1]): each name of the query is linked to the phrase nearest by embedding; the walk
 starts there with weight 1 / (passages that have it), its specificity; a passage scores the sum over its phrases. Ours:
 the names are the query's quoted and capitalised phrases, or if it has none, the names of the graph that it spells out
-(the paper asks an LLM), or what a linker finds; a phrase counts once in a passage, however often stated there.
+(the paper asks an LLM); a phrase counts once in a passage, however often stated there.
 
 Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs from [2] (five
 entities are kept; a passage edge weighs half a fact). Ours, where theirs depends on hash order: equal facts by first
@@ -26,16 +26,31 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
 from kg2rag.retrievers.hipporag import memory
-from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_entities, phrases
-from kg2rag.types import FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking, Step, step, top_with_ties
+from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
 MAX_NAMES = 20  # of a query that are linked; the first
+Fact = tuple[str, str, str]  # head, relation, tail, as phrases
+
+
+@dataclass(frozen=True)
+class NameNotes(Notes):
+    """Each name of the query, the phrase nearest to it and their cosine; phrase -> its weight where the walk starts."""
+
+    names: tuple[tuple[str, str, float], ...] | None = None
+    restart: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class FactNotes(Notes):
+    """The linked facts and their scores in [0, 1]; the phrases kept of them and their weights where the walk starts."""
+
+    facts: tuple[tuple[Fact, float], ...] | None = None
+    phrases: tuple[tuple[str, float], ...] | None = None
 
 
 class Linked(NamedTuple):
@@ -68,14 +83,13 @@ class PhraseWalk(WalkOrDense[Linked]):
         return self.nothing if memory.phrases(self.kb).phrases else "the graph has no fact"
 
     @property
-    def graph(self) -> PhraseGraph:
+    def graph(self) -> memory.PhraseGraph:
         """The phrase graph of the knowledge base under `synonym_threshold`."""
         return memory.phrase_graph(self.kb, self.synonym_threshold)
 
     def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
         """(n_nodes,) for each restart; with a mask over its passages and the phrases they state alone."""
-        graph = self.graph.walk if self.passages else self.graph.phrases_only
-        scopes = [graph.mask(self.graph.nodes_in(mask, passages=self.passages)) for mask in masks]
+        graph, scopes = self.graph.walked(self.passages), [self.graph.scope(mask, self.passages) for mask in masks]
         return [found.dense(graph.n_nodes) for found in walks(graph, restarts, self.damping, scopes=scopes)]
 
     def ranking(
@@ -87,63 +101,47 @@ class PhraseWalk(WalkOrDense[Linked]):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the linked phrases lead to, by however long a walk."""
-        (link,), (mask,) = self.link([query]), self.kb.candidates([query])
-        return (self.graph.linked(link.phrases, mask, passages=self.passages),)
+        (link,), (mask,), graph = self.link([query]), self.kb.candidates([query]), self.graph
+        if not link:
+            return (step("linked", "entity not linked", "nothing was linked: dense ranking"),)
+        reached, _ = graph.walked(self.passages).reached(link.phrases, within=graph.scope(mask, self.passages))
+        why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
+        rows = graph.table.passages.of_all(reached[reached < graph.n_phrases])
+        return (step("linked", "entity not linked", why, rows),)
 
 
 @dataclass(frozen=True)
-class NameNotes(Notes):
-    """Each name of the query, the phrase nearest to it and their cosine; phrase -> its weight where the walk starts."""
-
-    names: tuple[tuple[str, str, float], ...] | None = None
-    restart: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True)
-class HippoRAG(LinksEntities, PhraseWalk):
+class HippoRAG(PhraseWalk):
     """PageRank over phrases from the query's names; the dense ranking, as the notes say, for a query without any.
 
     Parameters
     ----------
     damping : probability of following an edge rather than restarting, in (0, 1).
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
-    linker : finds the names, which are then those of the entities, as such or by name: `retrievers.linking.LINKERS`.
-        None takes the query's own phrases.
     """
 
     kb: KnowledgeBase = field(repr=False)
     damping: Damping = 0.5
     synonym_threshold: Threshold = 0.8
-    linker: str | Linker | None = None
     passages = False
     nothing = "the query names nothing"
 
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
         table, kb = memory.phrases(self.kb), self.kb
-        named = self._names(queries) if table.phrases else [([], None)] * len(queries)
-        scopes = [None if rows is None else table.phrases_in(rows) for rows in kb.candidates(queries)]
-        found = nearest_names(kb, lambda: memory.phrase_vectors(kb), [names for names, _ in named], scopes=scopes)
-        return [self._linked(own, entities) for own, (_, entities) in zip(found, named, strict=True)]
-
-    def _linked(self, found: Sequence[tuple[str, int, float]], entities: tuple[LinkedEntity, ...] | None) -> Linked:
-        """From names, the phrase nearest to each, and their cosine; and the entities that were named."""
-        table = memory.phrases(self.kb)
-        weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in found}
-        names = tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found)
-        restart = {table.phrases[phrase]: weight for phrase, weight in weights.items()}
-        return Linked.of(weights, NameNotes("pagerank", "graph", entities=entities, names=names, restart=restart))
-
-    def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], tuple[LinkedEntity, ...] | None]]:
-        """The names of each query, each once, and the entities where a linker found them."""
-        linker = NGramLinker(self.kb, limit=MAX_NAMES) if self.entity_linker is None else self.entity_linker
-        named = []
-        for query, links in zip(queries, linker.link_batch(queries), strict=True):
-            entities = None if self.entity_linker is None else linked_entities(self.kb, links)
-            spans = phrases(query.text) or sorted(link.span for link in links)
-            names = [query.text[slice(*span)] for span in spans] if entities is None else [one.name for one in entities]
-            named.append((list(dict.fromkeys(names))[:MAX_NAMES], entities))
-        return named
+        if not table.phrases:
+            return [Linked.of({}, NameNotes())] * len(queries)
+        names, links = [], list[Linked]()
+        for query, spelt in zip(queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries), strict=True):
+            spans = phrases(query.text) or sorted(link.span for link in spelt)
+            names.append(list(dict.fromkeys(query.text[slice(*span)] for span in spans))[:MAX_NAMES])
+        scopes = [None if rows is None else table.stated_in(rows)[1] for rows in kb.candidates(queries)]
+        for found in nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes=scopes):
+            weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in found}
+            nearest = tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found)
+            restart = {table.phrases[phrase]: weight for phrase, weight in weights.items()}
+            links.append(Linked.of(weights, NameNotes("pagerank", "graph", names=nearest, restart=restart)))
+        return links
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
         """Start at each phrase with its specificity; passages whose phrases the walk does not reach are no hits."""
@@ -163,17 +161,6 @@ class HippoRAG(LinksEntities, PhraseWalk):
         """Which passages the phrases of the query's names lead to, and which the walk reached."""
         walked = step("walked", "not expanded", "the walk did not reach it", ranking.rows)
         return (*super().steps(query, ranking), walked)
-
-
-Fact = tuple[str, str, str]  # head, relation, tail, as phrases
-
-
-@dataclass(frozen=True)
-class FactNotes(Notes):
-    """The linked facts and their scores in [0, 1]; the phrases kept of them and their weights where the walk starts."""
-
-    facts: tuple[tuple[Fact, float], ...] | None = None
-    phrases: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -204,38 +191,36 @@ class HippoRAG2(PhraseWalk):
 
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases of the facts nearest to each query; none for an empty query."""
-        table, kb, nothing = memory.phrases(self.kb), self.kb, Linked.of({}, FactNotes())
+        table, kb, links = memory.phrases(self.kb), self.kb, [Linked.of({}, FactNotes())] * len(queries)
         if not table.facts or not queries:
-            return [nothing] * len(queries)
+            return links
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
-        scopes = [None if rows is None else table.facts_in(rows) for rows in kb.candidates(queries)]
+        scopes = [None if rows is None else table.stated_in(rows)[0] for rows in kb.candidates(queries)]
         nearest, farthest = index.search(vectors, self.link_top_k, scopes), index.search(-vectors, 1, scopes)
-        return [
-            self._linked(query, facts, min_max(cosines, -negated[0], cosines[0]))
-            if len(facts) and query.text.strip()
-            else nothing
-            for query, (facts, cosines), (_, negated) in zip(queries, nearest, farthest, strict=True)
-        ]
+        for i, (facts, cosines) in enumerate(nearest):
+            if len(facts) and queries[i].text.strip():
+                scores = min_max(cosines, -farthest[i][1][0], cosines[0])
+                links[i] = self._linked(queries[i], dict(zip(facts.tolist(), scores.tolist(), strict=True)))
+        return links
 
-    def _linked(self, query: Query, found: IntArray, scores: FloatArray) -> Linked:
-        """The facts that pass the filter, and their phrases by mean score · specificity."""
+    def _linked(self, query: Query, facts: Mapping[int, float]) -> Linked:
+        """The facts, best first, that pass the filter, and their phrases by mean score · specificity."""
         table = memory.phrases(self.kb)
-        linked = list(zip(found.tolist(), scores.tolist(), strict=True))
         if self.fact_filter is not None:
-            kept = list(dict.fromkeys(self.fact_filter(query.text, [table.facts[fact] for fact, _ in linked])))
-            if strangers := [at for at in kept if not 0 <= at < len(linked)]:
-                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(linked)}; positions count from 0.")
-            linked = [linked[at] for at in kept]
+            kept = list(dict.fromkeys(self.fact_filter(query.text, [table.facts[fact] for fact in facts])))
+            if strangers := [at for at in kept if not 0 <= at < len(facts)]:
+                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
+            facts = dict(list(facts.items())[at] for at in kept)
         sums: dict[int, list[float]] = {}
-        for fact, score in linked:
-            for phrase in (int(table.heads[fact]), int(table.tails[fact])):
+        for fact, score in facts.items():
+            for phrase in table.ends[fact].tolist():
                 sums.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
         means = {phrase: sum(values) / len(values) for phrase, values in sums.items()}
         best = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
         weights = {phrase: means[phrase] for phrase in best if means[phrase] > 0}
-        facts = tuple((table.facts[fact], score) for fact, score in linked)
-        kept_phrases = tuple((table.phrases[phrase], weight) for phrase, weight in weights.items())
-        return Linked.of(weights, FactNotes("pagerank", "graph", facts=facts, phrases=kept_phrases))
+        said = tuple((table.facts[fact], score) for fact, score in facts.items())
+        phrases = tuple((table.phrases[phrase], weight) for phrase, weight in weights.items())
+        return Linked.of(weights, FactNotes("pagerank", "graph", facts=said, phrases=phrases))
 
     def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[list[NodeWeights], FloatArray]:
         """Where the walks start, not scaled; every passage's cosine, (n_queries, n_passages)."""

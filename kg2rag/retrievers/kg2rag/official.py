@@ -1,9 +1,9 @@
 """Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
 
-Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs:
-the steps and the defaults of the switches. Ours: insertion order where theirs is that of a hash; 1 / place as score,
-for the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
-The triples are those that the LLM wrote, preambles and blank parts included: the trees follow from these letters.
+Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs: the
+steps. Ours: insertion order where theirs is that of a hash; 1 / place as score, for the code orders and does not score.
+A sentence without text is none of our passages, and theirs has it as "title: ". The triples are those that the LLM
+wrote, preambles and blank parts included: the trees follow from these letters.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.kg2rag import released
-from kg2rag.retrievers.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, unlinked
-from kg2rag.retrievers.kg2rag.released import TitlePool, TitleWalk, dense_over, joined_texts
+from kg2rag.retrievers.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, triplets
+from kg2rag.retrievers.kg2rag.released import TitlePool, dense_over, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.text.registry import ParameterError, unknown
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step
@@ -33,7 +33,7 @@ class QueryPlan(NamedTuple):
     """What is known of a query before the reranker scores.
 
     `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
-    triples of the graph and the passage of each. `trees`: the facts of each; `texts`: what the reranker reads of it.
+    triples of the graph and the passage of each. `trees`: their facts; `texts`: what the reranker reads of them.
     """
 
     nodes: dict[int, float]
@@ -54,8 +54,7 @@ class OfficialNotes(TreeNotes):
 
 
 DEPARTURES = (
-    *("expansion", "expanded_score", "all_seed_titles", "titles_without_triples", "query_edges", "short_spans_match"),
-    *("edge_order", "rerank_on", "repeat_passages", "overflow", "refill", "order", "group_titles"),
+    *("expansion", "expanded_score", "query_edges", "edge_order", "rerank_on", "overflow", "refill", "order"),
 )
 """Of the released code from the paper, as far as they can affect a ranking; see `KG2RAGOfficial`."""
 
@@ -67,28 +66,23 @@ class KG2RAGOfficial(VectorRetriever):
     Over its authors' sub-graphs (`subkgs(FILE)`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
     to the order of Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
 
-    A hit has the stage "seed" or "expand"; its path are the facts of it that its tree kept; its parts are `node`, the
-    score by which the code lists passages, `tree` (rank of the tree that chose it, from 1) and `reranker` (the tree's
-    score), the last two only where a tree chose it.
+    A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts are `node`, the
+    score by which the code lists passages, and where a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
 
     Each departure from the paper can be undone by its name in `paper`. Under "all" it chooses as `Expand >> Organise`.
     By the paper, or our reading where it is silent [ours]:
 
     - expansion: breadth-first over the triples. The code follows triple ends that are exactly a passage's title, and
-      takes all passages of that title; `all_seed_titles` [ours]: those of every seed's title too, not only of the best
-      and the repeated ones; `titles_without_triples` [ours]: also of a title of which no passage has a triple.
+      takes all passages of that title.
     - expanded_score: an expanded passage weighs its own cosine, not a smoothed mean of seed scores.
     - query_edges: the entities that the question seems to mention are not joined by edges of weight 0.
-      `short_spans_match` [ours]: a name that loses all of its character n-grams does not count as mentioned.
     - edge_order: a tree is walked depth-first from its heaviest edge, not in the order of its vertices; a self-loop of
       its own is no tree.
-    - rerank_on: the reranker reads triplets, not the passages' text; `repeat_passages`: or each passage once, not as
-      often as it owns edges of the tree.
+    - rerank_on: the reranker reads triplets, not the passages' text, each as often as it owns edges of the tree.
     - overflow: a tree that does not fit is cut [ours]; the code stops there.
     - refill: free places are taken by passages that own no triple, by cosine [ours]. In the code, with fewer than half
       of the places taken, by those at the positions that the reranker's order of the *other* passages names.
-    - order: passages as the trees gave them, not by similarity, seeds before expanded ones.
-    - group_titles: the passages of one title are not grouped, as in the prompt of the code.
+    - order: passages as the trees gave them, not by similarity, seeds first, and those of one title together.
 
     Parameters
     ----------
@@ -159,58 +153,52 @@ class KG2RAGOfficial(VectorRetriever):
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         found = dense_over(self.kb).search(vectors, self.seeds, masks)
-        return [self._plan(*parts) for parts in zip(queries, vectors, masks, found, strict=True)]
+        return list(map(self._plan, queries, vectors, masks, found))
 
     def _plan(
         self, query: Query, vector: Matrix, mask: IntArray | None, found: tuple[IntArray, FloatArray]
     ) -> QueryPlan:
         seeds = dict(zip(*(each.tolist() for each in found), strict=True))
-        pool = released.pool_of(self.kb, query.candidates)
+        pool, corpus = released.pool_of(self.kb, query.candidates), self.kb.corpus
         appended, facts = self._expanded(seeds, pool, vector, mask)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
-        if facts is None:
-            facts = [triple for row in nodes for triple in pool.stated[row]]
         # By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position.
         depth_first = "edge_order" in self.undone
         listed = sorted(nodes, key=lambda row: (-nodes[row], row)) if depth_first else nodes
-        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(listed)}
-        facts = sorted(facts, key=lambda fact: place[fact.passage_id])
-        mentioned, short = list[str](), "short_spans_match" not in self.undone
+        place = {corpus.ids[row]: i for i, row in enumerate(listed)}
+        facts = [triple for row in nodes for triple in pool.stated[row]] if facts is None else facts
+        facts.sort(key=lambda fact: place[fact.passage_id])
+        rows, mentioned = [corpus.row(fact.passage_id) for fact in facts], list[str]()
         if "query_edges" not in self.undone:  # by these passages' titles, not by all that the question may be about
-            mentioned = released.mentioned_names(query.text, [pool.titles[row] for row in nodes], facts, short=short)
-        rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
+            mentioned = released.mentioned_names(query.text, [pool.titles[row] for row in nodes], facts)
         edges = [(fact.head.strip(), fact.tail.strip()) for fact in facts]
-        trees = (released.depth_first_trees if depth_first else released.iteration_trees)(
-            edges, np.array([nodes[row] for row in rows]), mentioned
-        )
-        texts = [self._string([facts[i] for i in tree], [rows[i] for i in tree], pool) for tree in trees]
+        grown = released.depth_first_trees if depth_first else released.iteration_trees
+        trees = grown(edges, np.array([nodes[row] for row in rows]), mentioned)
+        if "rerank_on" in self.undone:
+            texts = [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
+        else:
+            stated, joined = pool.stated if self.mode == "musique" else None, joined_texts(self.kb)
+            read = [[rows[i] for i in tree] for tree in trees]
+            texts = [released.tree_text(own, joined, stated, self.max_characters) for own in read]
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
     def _expanded(
         self, seeds: dict[int, float], pool: TitlePool, vector: Matrix, mask: IntArray | None
     ) -> tuple[dict[int, float], list[Triple] | None]:
         """The appended passages with their scores, and the triples among all if not simply theirs."""
-        graph, walk = self.kb.graph, TitleWalk(seeds, pool)
-        brought, facts = dict[int, str](), None
-        if self.expansion and "expansion" not in self.undone:
-            switches = ("titles_without_triples", "all_seed_titles")
-            brought = walk.appended(*(switch in self.undone for switch in switches))
-        elif self.expansion:
+        graph, facts = self.kb.graph, None
+        brought, score = released.title_walk(seeds, pool)
+        if not self.expansion:
+            brought = {}
+        elif "expansion" in self.undone:
             around = surroundings(graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
             facts = [graph.triple(index) for index in around.triples.tolist()]
             reached = np.unique(graph.triples.passages[around.triples]).tolist()
             brought = {row: pool.titles[row] for row in reached if row not in seeds}
         if "expanded_score" not in self.undone:
-            return {row: walk.score(title) for row, title in brought.items()}, facts
+            return {row: score(title) for row, title in brought.items()}, facts
         cosines = dense_over(self.kb).cosines(vector, np.array(list(brought), dtype=np.int64))
         return dict(zip(brought, cosines.tolist(), strict=True)), facts
-
-    def _string(self, facts: list[Triple], owners: list[int], pool: TitlePool) -> str:
-        if "rerank_on" in self.undone:
-            return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in facts)[: self.max_characters]
-        owners = list(dict.fromkeys(owners)) if "repeat_passages" in self.undone else owners
-        told = {"facts": self.mode == "musique", "limit": self.max_characters}
-        return released.tree_text(owners, joined_texts(self.kb), pool.stated, **told)  # type: ignore[arg-type]
 
     def select(self, query: Query, plan: QueryPlan, scores: FloatArray) -> Selection:
         """The passages of a query, at most `context`, by the scores of its trees."""
@@ -219,7 +207,8 @@ class KG2RAGOfficial(VectorRetriever):
         chosen = taken(trees, scores, self.context, whole="overflow" not in self.undone)
         if by_cosine:
             linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
-            fill, ordered_by = unlinked(plan.nodes, linking), "similarity"
+            fill = sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
+            ordered_by = "similarity"
         else:  # all are reranked one by one where there is no tree, the rest where trees gave too few
             too_few = len(chosen) < self.context // 2 or not trees
             rest = [row for row in nodes if row not in chosen] if too_few else []
@@ -238,38 +227,24 @@ class KG2RAGOfficial(VectorRetriever):
         return {row: chosen.get(row, UNCHOSEN) for row in rows}, note
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
-        (chosen, note), nodes = selection, list(plan.nodes)
-        rows = self._grouped(list(chosen))
+        (chosen, note), corpus = selection, self.kb.corpus
+        rows, sentences = list(chosen), self.mode == "hotpotqa"
+        if "order" not in self.undone:  # by title in order of first appearance; sentences of one title by their number
+            first = {title: at for at, title in enumerate(dict.fromkeys(corpus.titles[row] for row in rows))}
+            rows.sort(key=lambda row: (first[corpus.titles[row]], corpus[row].position if sentences else 0))
         paths: dict[int, tuple[Triple, ...]] = dict.fromkeys(rows, ())
         for i in (fact for tree in plan.trees for fact in tree):
             if plan.rows[i] in paths:
                 paths[plan.rows[i]] += (plan.facts[i],)
-        listed = Ranking.of(
-            query.id,
-            nodes,
-            list(plan.nodes.values()),
-            self.kb.corpus.ids,
-            stages=("seed", "expand"),
-            stage_codes=np.repeat([0, 1], [plan.n_seeds, len(nodes) - plan.n_seeds]),
-            score_parts={"node": np.array(list(plan.nodes.values()))},
-            notes=Notes(source={"seed": "dense", "expand": "graph"}),
-        )
-        notes = OfficialNotes(
-            warning=note,
-            expanded=len(nodes) - plan.n_seeds,
-            trees=len(plan.trees),
-            filled=sum(choice is UNCHOSEN for choice in chosen.values()),
-            mentioned=tuple(plan.mentioned),
-        )
-        return placed(listed, {row: chosen[row] for row in rows}, paths, notes).top(k)
-
-    def _grouped(self, rows: list[int]) -> list[int]:
-        """By title in order of first appearance; sentences of one title by their number."""
-        corpus, sentences = self.kb.corpus, self.mode == "hotpotqa"
-        first = {title: at for at, title in enumerate(dict.fromkeys(corpus.titles[row] for row in rows))}
-        if "group_titles" in self.undone:
-            return rows
-        return sorted(rows, key=lambda row: (first[corpus.titles[row]], corpus[row].position if sentences else 0))
+        nodes, scores = np.array(list(plan.nodes), dtype=np.int64), np.array(list(plan.nodes.values()))
+        parts = {"seed": slice(plan.n_seeds), "expand": slice(plan.n_seeds, None)}
+        groups = {stage: (nodes[at], scores[at], {"node": scores[at]}) for stage, at in parts.items()}
+        notes = Notes(source={"seed": "dense", "expand": "graph"})
+        listed = Ranking.joined(query.id, groups, corpus.ids, {}, notes)
+        filled, added = sum(choice is UNCHOSEN for choice in chosen.values()), len(nodes) - plan.n_seeds
+        seen = tuple(plan.mentioned)
+        said = OfficialNotes(warning=note, expanded=added, trees=len(plan.trees), filled=filled, mentioned=seen)
+        return placed(listed, {row: chosen[row] for row in rows}, paths, said).top(k)
 
     @property
     def most(self) -> int:
@@ -278,9 +253,8 @@ class KG2RAGOfficial(VectorRetriever):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
-        (plan,) = self.plan([query])
-        by_titles = self.expansion and "expansion" not in self.undone
-        led = "title that was followed" if by_titles else f"triple within hops = {self.hops}"
+        (plan,), by_triples = self.plan([query]), not self.expansion or "expansion" in self.undone
+        led = f"triple within hops = {self.hops}" if by_triples else "title that was followed"
         away = f"none of the {self.seeds} seeds, and no {led} brought it"
         treeless = "in no spanning tree, and no free place was filled with it"
         passed_over = f"its tree is none of those that filled the {self.context} places"

@@ -5,17 +5,16 @@ then all triples between the entities reached, then the passages that state them
 that weighs as much as its passage's cosine; each component keeps its maximum spanning tree, written depth-first from
 the heaviest edge; a reranker scores the trees, which give their passages, best tree first.
 
-Ours, where the paper is silent: equal cosines are ordered by corpus position; triples that no passage states are not
-walked; of edges of equal weight the one of the earlier passage, then the earlier triple, comes first; trees of equal
-score are ordered by their heaviest edge; a tree that does not fit is cut; passages without triples take free places.
-The score of a hit is 1 / its place, for the method orders passages and does not score them.
+Ours, where the paper is silent: triples that no passage states are not walked; edges of equal weight are ordered by
+passage, then triple, trees of equal score by their heaviest edge; a tree that does not fit is cut; passages without
+triples take free places. The score of a hit is 1 / its place, for the method orders passages and does not score them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from kg2rag.knowledge.graph.paths import Tree, TriplePaths, spanning_trees, stat
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, Reranker, RerankingStage, named, score_batches
-from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, checked, step
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, checked, step
 from kg2rag.types.notes import INNER, sources
 from kg2rag.types.passages import Paths, first_of
 from kg2rag.types.rankings import rescored
@@ -68,10 +67,8 @@ class Expand(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
-        if not queries:
-            return []
-        columns = zip(rankings, self.kb.encode_queries(queries), self.kb.candidates(queries), strict=True)
-        return [self._expand(*column) for column in columns]
+        vectors = self.kb.encode_queries(queries) if queries else ()
+        return list(map(self._expand, rankings, vectors, self.kb.candidates(queries)))
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph, table = self.kb.graph, self.kb.graph.triples
@@ -81,11 +78,12 @@ class Expand(Stage):
         order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
         found, first = np.unique(passages[order], return_index=True)
         new = order[first[~np.isin(found, ranking.rows)]]
-        rows, blank = np.append(ranking.rows, passages[new]), np.full(len(new), np.nan)
+        rows, blank, old = np.append(ranking.rows, passages[new]), np.full(len(new), np.nan), np.zeros(len(ranking))
         cosines = self.kb.dense.cosines(vector, rows)
-        given = np.zeros(len(ranking)) if ranking.stage_codes is None else ranking.stage_codes
+        given = old if ranking.stage_codes is None else ranking.stage_codes
         parts = {name: np.append(column, blank) for name, column in ranking.score_parts.items()}
         ends = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
+        notes = ExpandNotes("cosine", {**sources(ranking), "expand": "graph"}, inputs=(ranking.notes,))
         return Ranking.of(
             ranking.query_id,
             rows,
@@ -93,15 +91,9 @@ class Expand(Stage):
             ranking.ids,
             stages=(*ranking.stages, "expand"),
             stage_codes=np.append(given, np.full(len(new), len(ranking.stages))),
-            score_parts={**parts, "cosine": cosines, "hop": np.append(np.zeros(len(ranking)), 1.0 + hops[new])},
+            score_parts={**parts, "cosine": cosines, "hop": np.append(old, 1.0 + hops[new])},
             paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
-            notes=ExpandNotes(
-                "cosine",
-                {**sources(ranking), "expand": "graph"},
-                inputs=(ranking.notes,),
-                expanded=len(new),
-                subgraph=tuple(around.triples.tolist()),
-            ),
+            notes=replace(notes, expanded=len(new), subgraph=tuple(around.triples.tolist())),
         )
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
@@ -110,16 +102,15 @@ class Expand(Stage):
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
-        stating, traces = np.flatnonzero(np.diff(graph.stated[0])), []
-        for seed, after, mask in zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True):
+        stating = np.flatnonzero(np.diff(graph.stated[0]))
+
+        def traced(seed: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
             joined = graph.triples.passages[surroundings(graph, seed.rows, graph.n_entities, mask).triples]
-            steps = (
-                step("states a triple", "entity not linked", no_triple, stating, after.rows),
-                step("joined to a seed", "entity not linked", no_chain, joined, after.rows),
-                step("expanded", "not expanded", too_far, after.rows),
-            )
-            traces.append(Trace(after, steps))
-        return traces
+            stated = step("states a triple", "entity not linked", no_triple, stating, after.rows)
+            reached = step("joined to a seed", "entity not linked", no_chain, joined, after.rows)
+            return Trace(after, (stated, reached, step("expanded", "not expanded", too_far, after.rows)))
+
+        return list(map(traced, seeds, self.apply(queries, seeds), self.kb.candidates(queries)))
 
 
 class TreeChoice(NamedTuple):
@@ -141,9 +132,8 @@ def taken(
     chosen: dict[int, TreeChoice] = {}
     for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
         fresh: dict[int, TreeChoice] = {}
-        for position, row in trees[tree]:
-            if row not in chosen:
-                fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
+        for position, row in (edge for edge in trees[tree] if edge[1] not in chosen):
+            fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
         free = context - len(chosen)
         if whole and len(fresh) > free:
             break
@@ -154,9 +144,9 @@ def taken(
 UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
 
 
-def unlinked(weights: Mapping[int, float], linking: Set[int]) -> list[int]:
-    """The rows that are not among some others, the heaviest first, equal ones by corpus position."""
-    return sorted(weights.keys() - linking, key=lambda row: (-weights[row], row))
+def triplets(facts: Iterable[Triple], limit: int | None) -> str:
+    """The triplet representation of a tree, cut to `limit` characters."""
+    return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in facts)[:limit]
 
 
 @dataclass(frozen=True)
@@ -171,18 +161,11 @@ def placed(
     ranking: Ranking, chosen: Mapping[int, TreeChoice], paths: Paths, notes: TreeNotes, **parts: FloatArray
 ) -> Ranking:
     """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
-    places = np.arange(1, len(chosen) + 1, dtype=np.float64)
+    rows, places = np.array(list(chosen), dtype=np.int64), np.arange(1, len(chosen) + 1, dtype=np.float64)
     ranks, scores = np.array([(choice.rank, choice.score) for choice in chosen.values()]).reshape(-1, 2).T
-    return rescored(
-        ranking,
-        np.array(list(chosen), dtype=np.int64),
-        1.0 / places,
-        max(len(chosen), 1),
-        formula="1 / place",
-        score_parts={"place": places, **parts, "tree": ranks, "reranker": scores},
-        paths=paths,
-        notes=notes,
-    )
+    parts = {"place": places, **parts, "tree": ranks, "reranker": scores}
+    said = {"formula": "1 / place", "score_parts": parts, "paths": paths, "notes": notes}
+    return rescored(ranking, rows, 1.0 / places, max(len(rows), 1), **said)  # type: ignore[arg-type]
 
 
 class Forest(NamedTuple):
@@ -209,9 +192,8 @@ class Organise(RerankingStage):
     """Keeps and orders passages by the spanning trees of their triples.
 
     After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
-    its path leads from the heaviest edge of its tree to its own; its parts are `cosine`, `tree` (the tree's rank, from
-    1) and `reranker` (the tree's score), the last two only where a tree gave it. The notes count the trees and the
-    hits that no tree gave (`TreeNotes`).
+    its path leads from the heaviest edge of its tree to its own; its parts are `cosine` and, where a tree gave it,
+    `tree` (the tree's rank, from 1) and `reranker` (the tree's score).
 
     Parameters
     ----------
@@ -233,16 +215,13 @@ class Organise(RerankingStage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
-        columns = zip(rankings, self._forests(queries, rankings), strict=True)
-        return [self._organised(ranking, *found) for ranking, found in columns]
+        return list(map(self._organised, rankings, *zip(*self._forests(queries, rankings), strict=True)))
 
     def _forests(
         self, queries: Sequence[Query], rankings: Sequence[Ranking]
     ) -> list[tuple[Forest, dict[int, TreeChoice]]]:
         """The trees of each query, and the passages that they give."""
-        if not queries:
-            return []
-        forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
+        forests = list(map(self._forest, rankings, self.kb.encode_queries(queries))) if queries else []
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         found = []
         for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
@@ -266,23 +245,23 @@ class Organise(RerankingStage):
         order = order[np.isfinite(weights[rows[order]])]  # a stage in between, or `depth`, may have dropped a passage
         edges = triples[order]
         trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
-        return Forest(cosines, edges, rows[order], trees, [self._text(edges[tree.edges]) for tree in trees])
-
-    def _text(self, triples: IntArray) -> str:
         # A triple takes seven characters or more: none is written that would be cut.
-        written = map(self.kb.graph.triple, triples[: MAX_CHARACTERS // 7 + 1].tolist())
-        return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in written)[:MAX_CHARACTERS]
+        written = [edges[tree.edges[: MAX_CHARACTERS // 7 + 1]].tolist() for tree in trees]
+        texts = [triplets(map(graph.triple, own), MAX_CHARACTERS) for own in written]
+        return Forest(cosines, edges, rows[order], trees, texts)
 
     def _organised(self, ranking: Ranking, forest: Forest, chosen: dict[int, TreeChoice]) -> Ranking:
-        filled, table = list[int](), self.kb.graph.triples
+        filled, graph = list[int](), self.kb.graph
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
         if not self.whole_trees:
-            linking = forest.rows[table.heads[forest.edges] != table.tails[forest.edges]].tolist()
-            filled = unlinked(cosine, {*chosen, *linking})[: self.context - len(chosen)]
+            proper = graph.triples.heads[forest.edges] != graph.triples.tails[forest.edges]
+            linking = forest.rows[proper].tolist()
+            rest = sorted(cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row))
+            filled = rest[: self.context - len(chosen)]
         rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
         treeless = "the passages share no triple between two entities: no tree, ordered by cosine"
         notes = TreeNotes(warning="" if forest.trees else treeless, trees=len(forest.trees), filled=len(filled))
-        paths = TriplePaths(self.kb.graph, chosen, forest.path)
+        paths = TriplePaths(graph, chosen, forest.path)
         return placed(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
@@ -294,11 +273,11 @@ class Organise(RerankingStage):
         read, traces = [trace.ranking.top(self.depth) for trace in before], []
         for earlier, hits, (forest, chosen) in zip(before, read, self._forests(queries, read), strict=True):
             after, turns = self._organised(hits, forest, chosen), {choice.tree for choice in chosen.values()}
-            in_trees = [forest.rows[tree.edges] for tree in forest.trees]
-            came = [rows for number, rows in enumerate(in_trees) if number in turns]
+            held = [forest.rows[tree.edges] for tree in forest.trees]
+            came = [rows for number, rows in enumerate(held) if number in turns]
             steps = (
                 step("read", "pruned", unread, hits.rows),
-                step("in a tree", "pruned", full, *in_trees, after.rows),
+                step("in a tree", "pruned", full, *held, after.rows),
                 step("its tree's turn", "pruned", late, *came, after.rows),
                 step("placed", "pruned", large, after.rows),
             )

@@ -1,9 +1,8 @@
 """What the released KG2RAG reads, and what it does with titles, trees and strings.
 
-A name is *mentioned* by shared character n-grams, which is generous: they run over the name without its blanks, so
-across words, and a name shorter than one n-gram once its punctuation is gone counts as mentioned by every question. Its
-expansion walks titles, not triples: an end of a triple that is letter for letter a title of the pool leads to all
-passages of that title, whose score is a smoothed mean of the scores of the seeds that led there.
+A name is *mentioned* by shared character n-grams, which is generous: they run across words, and a name shorter than one
+n-gram once its punctuation is gone counts as mentioned by every question. Expansion walks titles, not triples: an end
+of a triple that is letter for letter a title of the pool leads to all passages of that title.
 
 The released code walks networkx's containers, some of them sets. The order here is that of insertion everywhere, which
 the released code has where no hash interferes. Facts are numbered in the order of the passages.
@@ -12,7 +11,7 @@ the released code has where no hash interferes. Facts are numbered in the order 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -33,37 +32,32 @@ Edge = tuple[str, str]
 
 
 @lru_cache(maxsize=1024)
-def grams(text: str, n: int) -> frozenset[str]:
-    """The n-grams of a text without its blanks and its tokens of punctuation."""
+def _grams(text: str, n: int) -> frozenset[str]:
     joined = "".join(token for token in text.lower().split() if token not in string.punctuation)
     return frozenset(joined[start : start + n] for start in range(len(joined) - n + 1))
 
 
-def mentions(question: str, name: str, *, short: bool = True) -> bool:
-    """Whether nine tenths of the name's n-grams are in the question; of a name without any, `short`.
+def mentions(question: str, name: str) -> bool:
+    """Whether nine tenths of the name's n-grams are in the question.
 
     >>> mentions("Who directed Ed Wood?", "Ed Wood")
     True
     """
-    n = min(GRAM, len(name), len(question))
-    own = grams(name, n) if n else frozenset()
-    if not own:
-        return n > 0 and short
-    return (len(own & grams(question, n)) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
+    if not (n := min(GRAM, len(name), len(question))):
+        return False
+    own = _grams(name, n)
+    return (len(own & _grams(question, n)) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
 
 
-def mentioned_names(
-    question: str, titles: Iterable[str], triples: Sequence[Triple], *, short: bool = True
-) -> list[str]:
+def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
     """The titles and ends of triples that the question mentions, and what follows from those.
 
     One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
-    names = dict.fromkeys([*titles, *(end.strip() for triple in triples for end in (triple.head, triple.tail))])
-    found = dict.fromkeys(name for name in names if mentions(question, name, short=short))
-    labels = {triple.relation.strip() for triple in triples}
-    relations = {label for label in labels if mentions(question, label, short=short)}
+    names = [*titles, *(end.strip() for triple in triples for end in (triple.head, triple.tail))]
+    found = {name: None for name in dict.fromkeys(names) if mentions(question, name)}
+    relations = {label for label in {triple.relation.strip() for triple in triples} if mentions(question, label)}
     for triple in triples:
         if triple.relation in relations and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))
@@ -71,7 +65,7 @@ def mentioned_names(
 
 
 class TitlePool(NamedTuple):
-    """Title -> the rows that a question may be answered from; and by row, of the whole corpus, titles and triples."""
+    """Title -> the rows that a question may be answered from; by row, titles and triples of the whole corpus."""
 
     rows_of: Mapping[str, Sequence[int]]
     titles: Sequence[str]
@@ -85,22 +79,17 @@ class TitlePool(NamedTuple):
 def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None) -> TitlePool:
     """The pool of a question's candidates, in their order, or of the whole corpus."""
 
-    def pool(rows: Iterable[int]) -> TitlePool:
+    def pool() -> TitlePool:
         rows_of: dict[str, list[int]] = {}
-        for row in rows:
+        for row in range(len(kb.corpus)) if candidates is None else map(kb.corpus.row, dict.fromkeys(candidates)):
             rows_of.setdefault(kb.corpus.titles[row], []).append(row)
         return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb))
 
-    if candidates is not None:
-        return pool(map(kb.corpus.row, dict.fromkeys(candidates)))
-    return kb.cached("title pool", lambda: pool(range(len(kb.corpus))))
+    return kb.cached("title pool", pool) if candidates is None else pool()
 
 
 def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
-    """(n_passages,) the triples that each passage states, letter for letter as the source has them, in its order.
-
-    ValueError: the source has cleaned triples alone.
-    """
+    """(n_passages,) the triples of each, letter for letter, in the source's order. ValueError: it has cleaned ones."""
 
     def stated() -> list[list[Triple]]:
         given = kb.extraction
@@ -119,10 +108,7 @@ def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
 
 
 def dense_over(kb: KnowledgeBase) -> DenseIndex:
-    """`kb.dense` with `SEPARATOR`, not a line break, between the title and the text that are encoded.
-
-    Blanks at the ends of a text, which tokenizers of encoders drop, are not encoded, so that its vector is shared.
-    """
+    """`kb.dense` with `SEPARATOR`, not a line break, between title and text; blanks at the ends are not encoded."""
     return kb.cached("dense, released", lambda: DenseIndex(kb.encode(kb.corpus.joined(SEPARATOR))))
 
 
@@ -131,46 +117,36 @@ def joined_texts(kb: KnowledgeBase) -> list[str]:
     return kb.cached("joined texts", lambda: kb.corpus.joined(SEPARATOR, exact=True))
 
 
-class TitleWalk:
-    """From seeds, (row, score) best first, to the titles that their triples name, and that all these passages name."""
+def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], Callable[[str], float]]:
+    """From seeds, row -> score best first, to the titles that their triples name, and that all these passages name.
 
-    def __init__(self, seeds: Mapping[int, float], pool: TitlePool) -> None:
-        self.pool, self._seeds = pool, seeds
-        heard: dict[str, list[float]] = {}  # title -> the scores that came to it: of seeds, and with each mention
-        for row, score in seeds.items():
-            heard.setdefault(pool.titles[row], []).append(score)
-        self._own = {title: _mean(scores) for title, scores in heard.items()}
-        named = [(title, score) for row, score in seeds.items() for title in pool.named(row) if title not in heard]
-        near = dict.fromkeys([*(title for title, _ in named), *heard])
-        for title, score in named:
-            heard.setdefault(title, []).append(score)
-        others = [(source, row) for source in near for row in pool.rows_of[source] if row not in seeds]
-        further = [(title, source) for source, row in others for title in pool.named(row) if title not in near]
-        for title, source in further:
-            heard.setdefault(title, []).append(_mean(heard[source]))
-        self._heard, self._reached = heard, {**near, **dict(further)}
-
-    def score(self, title: str) -> float:
-        """The mean of what came to a title, with the mean of all seeds counted in once."""
-        return _mean([*self._heard.get(title, ()), _mean(list(self._seeds.values()))])
-
-    def appended(self, without_triples: bool = False, all_own: bool = False) -> dict[int, str]:
-        """The passages to append and the title that brought each, in the order in which the titles came up.
-
-        `without_triples`: whether a title may be reached of which no passage has a triple. `all_own`: whether every
-        title of a seed brings its other passages, not only the two best and those repeated in the first half.
-        """
-        pool, listed = self.pool, [self.pool.titles[row] for row in self._seeds]
-        brings = {title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank]}
-        brings.update(sorted(self._own, key=lambda title: -self._own[title])[:2])
-        return {
-            row: title
-            for title in self._reached
-            if all_own or title in brings or title not in self._own
-            if without_triples or any(pool.stated[row] for row in pool.rows_of[title])
-            for row in pool.rows_of[title]
-            if row not in self._seeds
-        }
+    Returns the passages to append, in the order in which titles came up, with the title that brought each; and the
+    score of a title: the mean of what came to it, with the mean of all seeds counted in once. A seed's title brings its
+    other passages if it is one of the two best or repeated in the first half, and no title without a triple does.
+    """
+    listed = [pool.titles[row] for row in seeds]
+    heard: dict[str, list[float]] = {}  # title -> the scores that came to it: of seeds, and with each mention
+    for title, score in zip(listed, seeds.values(), strict=True):
+        heard.setdefault(title, []).append(score)
+    brings = {title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank]}
+    brings.update(sorted(heard, key=lambda title: -_mean(heard[title]))[:2])
+    named = [(title, score) for row, score in seeds.items() for title in pool.named(row) if title not in heard]
+    near = dict.fromkeys([*(title for title, _ in named), *heard])
+    for title, score in named:
+        heard.setdefault(title, []).append(score)
+    others = [(source, row) for source in near for row in pool.rows_of[source] if row not in seeds]
+    further = [(title, source) for source, row in others for title in pool.named(row) if title not in near]
+    for title, source in further:
+        heard.setdefault(title, []).append(_mean(heard[source]))
+    appended = {
+        row: title
+        for title in [*near, *dict.fromkeys(title for title, _ in further)]
+        if title in brings or title not in listed
+        if any(pool.stated[row] for row in pool.rows_of[title])
+        for row in pool.rows_of[title]
+        if row not in seeds
+    }
+    return appended, lambda title: _mean([*heard.get(title, ()), _mean(list(seeds.values()))])
 
 
 def _mean(scores: Sequence[float]) -> float:
@@ -180,9 +156,8 @@ def _mean(scores: Sequence[float]) -> float:
 def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
     """The facts of each component's maximum spanning tree as networkx iterates them, the largest component first.
 
-    `edges`, `weights`: (n_facts,) the two vertices and the weight of each fact. `mentioned`: vertices that edges of
-    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty. A vertex without
-    another edge is the tree of its heaviest self-loop.
+    `edges`, `weights`: (n_facts,) of the facts. `mentioned`: vertices that edges of weight 0 join, pair by pair; they
+    may be new. Such an edge is in no list. A vertex without another edge is the tree of its heaviest self-loop.
     """
     import networkx as nx
 
@@ -216,7 +191,6 @@ def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Seq
 
 
 def _query_edges(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[Edge]:
-    """The edges between mentioned names."""
     if (weights >= 0).all():  # every fact is preferred to these, so that a chain of them joins as much as all pairs
         return list(pairwise(mentioned))
     linked = set(map(frozenset, edges))  # a pair that a fact links has no other edge
@@ -224,17 +198,17 @@ def _query_edges(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence
 
 
 def tree_text(
-    rows: Sequence[int], texts: Sequence[str], stated: Sequence[Sequence[Triple]], *, facts: bool, limit: int | None
+    rows: Sequence[int], texts: Sequence[str], stated: Sequence[Sequence[Triple]] | None, limit: int | None
 ) -> str:
     """The passages of a tree as the reranker reads them: one after the other, nothing between.
 
-    `facts`: after every passage, the first three triples of it and of all before it. `limit`: characters; None for all.
-    Strings grow with the square of the tree, and rerankers read the beginning.
+    `stated`: by row; after every passage come the first three triples of it and of all before it. None for no triples.
+    `limit`: characters, None for all. Strings grow with the square of the tree, and rerankers read the beginning.
     """
     text, relational = "", ""
     for row in rows:
         text += texts[row]
-        if facts:
+        if stated:
             relational += ", ".join(f"{one.head} has/is {one.relation} {one.tail}" for one in stated[row][:3])
             text += f" Relational facts: {relational}." if relational else ""
         if limit is not None and len(text) > limit:

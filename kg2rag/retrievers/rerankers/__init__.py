@@ -1,8 +1,7 @@
 """(query, text) pairs -> how well each text fits its query, and a ranking -> its first hits in that order.
 
-A `Reranker` is one of two: a `PairReranker`'s score depends on the pair alone, a `ListReranker` compares the texts of a
-query with one another. `BiEncoder` compares the vectors of both texts, `CrossEncoder` reads both at once. To add one: a
-file here, and a line in `RERANKERS`.
+A `PairReranker`'s score depends on the pair alone, a `ListReranker` compares the texts of a query with one another. To
+add one: a file here, and a line in `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 Pairs = Sequence[tuple[str, str]]
 
 
+@runtime_checkable
 class PairReranker(Protocol):
     """Anything that scores pairs."""
 
     def scores(self, pairs: Pairs) -> FloatArray:
         """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
-        ...
 
 
 @runtime_checkable
@@ -41,17 +40,13 @@ class ListReranker(Protocol):
 
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
         """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""
-        ...
 
 
 Reranker = PairReranker | ListReranker
 
 
 def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
-    """The scores of each query's pairs, by one call of the reranker.
-
-    ValueError: the reranker returned another number of scores, or one that is not finite.
-    """
+    """The scores of each query's pairs, by one call. ValueError: another number of them, or one that is not finite."""
     if isinstance(reranker, ListReranker):
         found = [np.asarray(own, dtype=np.float64) for own in reranker.score_lists(pairs)]
     else:
@@ -81,7 +76,7 @@ class Following:
 
 @dataclass(frozen=True)
 class FunctionReranker(Following):
-    """A function of (query, text), or with `of_pairs` of a list of such pairs, that gives a score for each."""
+    """A function that scores (query, text), or with `of_pairs` a list of such pairs."""
 
     function: Callable[..., Any] = field(repr=False)
     of_pairs: bool = False
@@ -95,12 +90,12 @@ class FunctionReranker(Following):
 
 @dataclass(frozen=True)
 class BiEncoder(Following):
-    """The cosine of the query's vector with the text's; a text is encoded once, a passage with its corpus."""
+    """The cosine, in [-1, 1], of the query's vector with the text's; a passage's is that of its corpus."""
 
     kb: KnowledgeBase = field(repr=False)
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """Cosines, in [-1, 1]."""
+        """A text is encoded once."""
         if not pairs:
             return np.empty(0)
         queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
@@ -110,21 +105,17 @@ class BiEncoder(Following):
 
 @component
 class CrossEncoder(Following):
-    """A sentence-transformers cross-encoder.
+    """A sentence-transformers cross-encoder; pairs longer than the model reads are cut.
 
     Parameters
     ----------
     model : a hub name, such as "BAAI/bge-reranker-large", or a local folder. It must have one output.
-    revision : a hub commit.
-    max_tokens : longer pairs are cut; None takes the model's own limit.
     device : "cpu", or a torch device such as "cuda".
     batch_size : pairs scored at once. At 1 a pair is never padded to its neighbours' length, so that its score has
         always the same bits; more is quicker on a GPU and moves scores in the last digits.
     """
 
     model: str
-    revision: str | None = None
-    max_tokens: Count | None = None
     device: str = "cpu"
     batch_size: Count = 1
 
@@ -140,7 +131,7 @@ class CrossEncoder(Following):
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
-        network = Network(self.model, revision=self.revision, device=self.device, max_length=self.max_tokens)
+        network = Network(self.model, device=self.device)
         if network.num_labels != 1:
             raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
         return network
@@ -164,25 +155,18 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
     return CrossEncoder(name) if is_model else RERANKERS.build(name, kb)
 
 
-def as_reranker(given: Any, kb: KnowledgeBase) -> Any:
-    """A reranker of what the user has: one, its name, an object with `predict(pairs)`, a function; else as given."""
-    if isinstance(given, str):
-        return named(given, kb)
-    if given is None or isinstance(given, type) or hasattr(given, "scores") or hasattr(given, "score_lists"):
-        return given
-    function = getattr(given, "predict", given)
-    name = getattr(function, "__qualname__", "")
-    return FunctionReranker(function, function is not given, name) if callable(function) else given
-
-
 class RerankingStage(Stage):
-    """A stage that scores texts with a reranker, the default one where `reranker` is None; see `as_reranker`."""
+    """A stage that scores texts with a reranker, the default one where `reranker` is None; see `Rerank`."""
 
     kb: KnowledgeBase
     reranker: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reranker", as_reranker(self.reranker, self.kb))
+        given = named(self.reranker, self.kb) if isinstance(self.reranker, str) else self.reranker
+        function = getattr(given, "predict", given)
+        if callable(function) and not (isinstance(given, type | PairReranker | ListReranker)):
+            given = FunctionReranker(function, function is not given, getattr(function, "__qualname__", ""))
+        object.__setattr__(self, "reranker", given)
         super().__post_init__()
 
     @property
@@ -221,17 +205,12 @@ class Rerank(RerankingStage):
             columns = zip(scorer.kb.encode_queries(queries), rankings, strict=True)
             found = [scorer.kb.dense.cosines(vector, ranking.rows) for vector, ranking in columns]
         else:
-            texts = [[corpus.contents[row] for row in ranking.rows.tolist()] for ranking in rankings]
-            pairs = [[(query.text, text) for text in own] for query, own in zip(queries, texts, strict=True)]
-            found = score_batches(scorer, pairs)
-        return [
-            rescored(
-                ranking,
-                ranking.rows,
-                scores,
-                max(len(ranking), 1),
-                formula="reranker",
-                score_parts={"retriever": ranking.scores, "reranker": scores},
-            )
-            for ranking, scores in zip(rankings, found, strict=True)
-        ]
+            hits = zip([query.text for query in queries], rankings, strict=True)
+            texts = [(asked, [corpus.contents[row] for row in ranking.rows.tolist()]) for asked, ranking in hits]
+            found = score_batches(scorer, [[(asked, text) for text in own] for asked, own in texts])
+
+        def ordered(one: Ranking, scores: FloatArray) -> Ranking:
+            parts = {"retriever": one.scores, "reranker": scores}
+            return rescored(one, one.rows, scores, max(len(one), 1), formula="reranker", score_parts=parts)
+
+        return list(map(ordered, rankings, found))

@@ -1,9 +1,8 @@
 """A query's texts -> their order by a language model, which compares them with one another.
 
 The listwise permutation with sliding windows of [1] (RankGPT): the model puts a window of the list in order, from the
-end of the list to its front, so that what is good climbs with the windows. The prompt is ours; so is that the last
-window always begins with the list (theirs may leave out its head), and that an answer is not patched up: what leaves
-one reading is read, anything else is an error.
+end of the list to its front, so that what is good climbs with the windows. Ours: the prompt; the last window begins
+with the list (theirs may leave out its head); an answer of one reading is read, any other is an error.
 
 [1] Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023, section 3.2 and 3.3.
 """
@@ -11,9 +10,8 @@ one reading is read, anything else is an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Annotated
 
 import numpy as np
@@ -24,8 +22,9 @@ from kg2rag.compute.llm import ask_each, chat_model, quoted, unusable
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.rerankers import Following, Pairs
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Count, FloatArray, at_least, between, check
+from kg2rag.types import FloatArray, at_least, component
 
+MAX_WORDS = 300  # of a text in the prompt; longer ones are cut
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
@@ -35,64 +34,50 @@ class Order(BaseModel):
     order: list[int]
 
 
-@dataclass(frozen=True)
+@component
 class LLMReranker(Following):
     """Orders a query's texts; the score of a text is 1 / its new rank.
 
-    Windows of one query follow each other, windows of different queries are sent at once. A query without a word is not
+    Windows of one query follow each other, those of different queries are sent at once. A query without a word is not
     sent and keeps its order.
 
     Parameters
     ----------
     model : the model; answers it has given before come from its store.
-    window : texts compared in one prompt.
-    step : places that the window moves to the front, at most `window`.
-    max_words : longer texts are cut.
+    window : texts compared in one prompt; the next window begins half of that further to the front.
     """
 
     model: ChatModel
     window: Annotated[int, at_least(2)] = 20
-    step: int = 10
-    max_words: Count = 300
-
-    def __post_init__(self) -> None:
-        check(self, step=between(1, self.window))
 
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
         """1 / new rank of each text of each list.
 
         CompletionError: an answer is missing, or no order of the passages sent; the query is named.
         """
-        orders = [np.arange(len(pairs)) for pairs in lists]
-        moves = [self.windows(len(pairs)) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
-        for at in range(max(map(len, moves), default=0)):
-            open_ = [(i, moves[i][at]) for i in range(len(lists)) if at < len(moves[i])]
-            shown = [[lists[i][place] for place in orders[i][window]] for i, window in open_]
-            for (i, window), permuted in zip(open_, self._permutations(shown), strict=True):
-                orders[i][window] = orders[i][window][permuted]
+        orders, moves = [np.arange(len(pairs)) for pairs in lists], []
+        for pairs in lists:
+            compared = len(pairs) if len(pairs) > 1 and normalise(pairs[0][0]) else 0
+            starts = [*range(compared - self.window, 0, -(self.window // 2)), 0] if compared else []
+            moves.append([slice(start, min(start + self.window, compared)) for start in starts])
+        for turn in zip_longest(*moves):
+            sent = [(i, window) for i, window in enumerate(turn) if window]
+            names = [f"query {lists[i][0][0][:80]!r}" for i, _ in sent]
+            prompts = [_prompt([lists[i][place] for place in orders[i][window]]) for i, window in sent]
+            answers = ask_each(self.model, names, prompts, Order, "reranking")
+            for (i, window), name, answer in zip(sent, names, answers, strict=True):
+                try:
+                    places = read_order(answer.parsed.order, window.stop - window.start)
+                except ValueError as error:
+                    raise unusable(name, answer, str(error)) from None
+                orders[i][window] = orders[i][window][places]
         return [1 / (1.0 + np.argsort(order)) for order in orders]
 
-    def windows(self, n: int) -> list[slice]:
-        """The windows over a list of `n`, the last places first; none where there is nothing to compare."""
-        starts = [*range(n - self.window, 0, -self.step), 0] if n > 1 else []
-        return [slice(start, min(start + self.window, n)) for start in starts]
 
-    def _permutations(self, windows: Sequence[Pairs]) -> list[list[int]]:
-        """For each window the places of its texts, from 0, in their new order."""
-        names = [f"query {pairs[0][0][:80]!r}" for pairs in windows]
-        prompts = []
-        for pairs in windows:
-            texts = [" ".join(text.split()[: self.max_words]) for _, text in pairs]
-            lines = "\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
-            prompts.append(_PROMPT.format(query=quoted(pairs[0][0]), passages=lines, n=len(pairs)))
-        answers = ask_each(self.model, names, prompts, Order, "reranking")
-        found = []
-        for name, pairs, answer in zip(names, windows, answers, strict=True):
-            try:
-                found.append(read_order(answer.parsed.order, len(pairs)))
-            except ValueError as error:
-                raise unusable(name, answer, str(error)) from None
-        return found
+def _prompt(pairs: Pairs) -> str:
+    texts = [" ".join(text.split()[:MAX_WORDS]) for _, text in pairs]
+    lines = "\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
+    return _PROMPT.format(query=quoted(pairs[0][0]), passages=lines, n=len(pairs))
 
 
 def read_order(order: Sequence[int], n: int) -> list[int]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge.graph.synonyms import Synonyms
-from kg2rag.retrievers.hipporag.memory import PhraseGraph, PhraseTable, phrase_of, synonym_ends
+from kg2rag.retrievers.hipporag.memory import PhraseGraph, PhraseTable, phrase_of
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)])
@@ -79,12 +79,6 @@ def test_a_fact_that_no_passage_states_joins_its_ends_alone() -> None:
     graph = graph_of(Triple("Ada", "knew", "Babbage", ""))
     assert weights(graph) == {(0, 1): 2.0}
     assert graph.table.specificity.tolist() == [1.0, 1.0]
-
-
-def test_a_phrase_of_two_letters_starts_no_synonym_and_the_empty_one_ends_none() -> None:
-    sources, targets = synonym_ends(["", "a b", "a bc", "usa"])
-    assert sources.tolist() == [2, 3]
-    assert targets.tolist() == [1, 2, 3]
 
 
 def test_a_table_without_facts_has_a_graph_of_passages_alone() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from released_kg2rag import Edge, trees_of
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
@@ -22,11 +23,11 @@ from kg2rag.retrievers.kg2rag.official import DEPARTURES, KG2RAGOfficial, QueryP
 from kg2rag.retrievers.kg2rag.paper import Expand, ExpandNotes, Organise
 from kg2rag.retrievers.kg2rag.released import (
     TitlePool,
-    TitleWalk,
     depth_first_trees,
     iteration_trees,
     mentioned_names,
     mentions,
+    title_walk,
     tree_text,
 )
 from kg2rag.testing import worlds
@@ -46,10 +47,6 @@ def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) 
 # Title expansion
 
 
-def appended(seeds: Sequence[tuple[int, float]], pages: TitlePool, **how: bool) -> list[tuple[int, str]]:
-    return list(TitleWalk(dict(seeds), pages).appended(**how).items())
-
-
 @pytest.mark.parametrize(
     ("titles", "facts", "expected"),
     [
@@ -62,45 +59,37 @@ def appended(seeds: Sequence[tuple[int, float]], pages: TitlePool, **how: bool) 
 def test_an_end_that_is_a_title_brings_that_titles_passages_and_those_of_one_step_more(
     titles: str, facts: Mapping[int, Sequence[tuple[str, str]]], expected: list[tuple[int, str]]
 ) -> None:
-    assert appended([(0, 0.8)], pool(titles.split(), facts)) == expected
-
-
-def test_a_title_without_any_triple_is_reached_by_the_switch() -> None:
-    assert appended([(0, 0.8)], pool(["A", "B"], {0: [("x", "B")]}), without_triples=True) == [(1, "B")]
+    assert list(title_walk({0: 0.8}, pool(titles.split(), facts))[0].items()) == expected
 
 
 def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early() -> None:
-    titles = ["A", "B", "C", "D", "D", "E", "A", "B", "C", "D"]
-    pages = pool(titles, {row: [("y", "z")] for row in range(10)})
-    seeds = [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (4, 0.5), (5, 0.1)]
-    assert appended(seeds, pages) == [(6, "A"), (7, "B")]
-    assert appended(seeds, pages, all_own=True) == [(6, "A"), (7, "B"), (8, "C"), (9, "D")]
-    repeated = [(3, 0.9), (4, 0.1), (0, 0.8), (1, 0.7), (2, 0.6), (5, 0.5)]  # D's mean, 0.5, is not among the best
-    assert (9, "D") in appended(repeated, pages)
+    pages = pool("A B C D D E A B C D".split(), {row: [("y", "z")] for row in range(10)})
+    seeds = {0: 0.9, 1: 0.8, 2: 0.7, 3: 0.6, 4: 0.5, 5: 0.1}
+    assert title_walk(seeds, pages)[0] == {6: "A", 7: "B"}
+    repeated = {3: 0.9, 4: 0.1, 0: 0.8, 1: 0.7, 2: 0.6, 5: 0.5}  # D's mean, 0.5, is not among the best
+    assert title_walk(repeated, pages)[0][9] == "D"
 
 
 def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
-    walk = TitleWalk({0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
+    _, score = title_walk({0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
     scores = [(0.8 + 0.8 + 0.5) / 3, (1.6 / 2 + 0.5) / 2, 0.5]
-    assert [walk.score(title) for title in ("B", "C", "unheard")] == pytest.approx(scores)
+    assert list(map(score, ("B", "C", "unheard"))) == pytest.approx(scores)
 
 
 # Mentions
 
 
 @pytest.mark.parametrize(
-    ("name", "short", "expected"),
+    ("name", "expected"),
     [
-        ("Ed Wood", False, True),  # edw dwo woo ood
-        ("Ed Woods", False, False),  # 4 of 5
-        ("edwood", False, True),  # n-grams run across blanks
-        ("A 7", False, False),  # "a7" is shorter than 3: no n-gram
-        ("", False, False),
-        *((name, True, True) for name in ("A 7", "-", "? ! .")),  # as released
+        ("Ed Wood", True),  # edw dwo woo ood
+        ("Ed Woods", False),  # 4 of 5
+        ("edwood", True),  # n-grams run across blanks
+        *(("A 7", True), ("-", True), ("? ! .", True), ("", False)),  # as released: no n-gram of three letters
     ],
 )
-def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, short: bool, expected: bool) -> None:
-    assert mentions("Who directed Ed Wood ?", name, short=short) is expected
+def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, expected: bool) -> None:
+    assert mentions("Who directed Ed Wood ?", name) is expected
 
 
 @pytest.mark.parametrize(
@@ -125,9 +114,18 @@ EDGE = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))
 @settings(deadline=None)  # the first call imports SciPy
 @given(st.lists(st.tuples(EDGE, st.sampled_from([0.25, 0.5, 0.75])), max_size=25))
 def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], float]]) -> None:
+    """Component by component, as the released code goes, with the vertices in the order of the whole graph."""
     edges, weights = [edge for edge, _ in facts], np.array([weight for _, weight in facts])
-    told = [Edge(*edge, number, weight) for number, (edge, weight) in enumerate(facts)]
-    assert iteration_trees(edges, weights, ()) == trees_of(told)
+    graph, expected = nx.MultiGraph(), []
+    graph.add_edges_from([(*edge, {"weight": weight, "fact": fact}) for fact, (edge, weight) in enumerate(facts)])
+    for component in sorted(nx.connected_components(graph), key=len, reverse=True):
+        part = nx.MultiGraph()
+        part.add_nodes_from(vertex for vertex in graph if vertex in component)
+        part.add_edges_from([(*edge, {"weight": w, "fact": i}) for i, (edge, w) in enumerate(facts) if edge[0] in part])
+        kept = nx.maximum_spanning_tree(part).edges(data="fact")
+        loop = max(part.edges(data=True), key=lambda edge: edge[2]["weight"])[2]["fact"]
+        expected.append([fact for *_, fact in kept] if len(part) > 1 else [loop])
+    assert iteration_trees(edges, weights, ()) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,14 +153,14 @@ def test_trees_and_the_edges_of_the_question(
 
 def test_a_string_repeats_passages_and_tells_all_triples_so_far_after_each() -> None:
     stated = [[Triple("a", "r", "b", "p0")], [Triple("c", "s", "d", "p1"), Triple("e", "t", "f", "p1")]]
-    text = tree_text([0, 1, 0], ["P0.", "P1."], stated, facts=True, limit=None)
+    text = tree_text([0, 1, 0], ["P0.", "P1."], stated, None)
     first, second = "a has/is r b", "c has/is s d, e has/is t f"
     assert text == (
         f"P0. Relational facts: {first}.P1. Relational facts: {first}{second}."
         f"P0. Relational facts: {first}{second}{first}."
     )
-    assert tree_text([0, 1, 0], ["P0.", "P1."], stated, facts=False, limit=None) == "P0.P1.P0."
-    assert tree_text([0, 1, 0], ["P0.", "P1."], stated, facts=False, limit=4) == "P0.P"
+    assert tree_text([0, 1, 0], ["P0.", "P1."], None, None) == "P0.P1.P0."
+    assert tree_text([0, 1, 0], ["P0.", "P1."], None, 4) == "P0.P"
 
 
 # Choosing
@@ -231,8 +229,7 @@ def test_with_every_departure_undone_it_is_the_papers_pipeline(world: KnowledgeB
     assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
-# No two pages of this world share a title, and no name is too short for an n-gram.
-@pytest.mark.parametrize("name", sorted({*DEPARTURES} - {"group_titles", "short_spans_match"}))
+@pytest.mark.parametrize("name", DEPARTURES)
 def test_each_departure_counts(world: KnowledgeBase, name: str) -> None:
     released, undone = (KG2RAGOfficial(world, paper=paper).retrieve_batch(worlds.queries(), 20) for paper in ("", name))
     assert any(facts(one) != facts(other) for one, other in zip(released, undone, strict=True))
@@ -241,8 +238,7 @@ def test_each_departure_counts(world: KnowledgeBase, name: str) -> None:
 def test_titles_stand_together_and_sentences_in_their_order(kb_of: Callable[..., KnowledgeBase]) -> None:
     facts = tuple(Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(3))
     kb = kb_of(("A", "red"), ("B", "red green"), ("A", "red green blue yellow"), facts=facts)
-    plain = KG2RAGOfficial(kb, paper="query_edges+group_titles")
-    assert plain.retrieve("red", 3).passage_ids == ["p0", "p1", "p2"]
+    assert KG2RAGOfficial(kb, paper="query_edges+order").retrieve("red", 3).passage_ids == ["p0", "p1", "p2"]
     assert KG2RAGOfficial(kb, paper="query_edges").retrieve("red", 3).passage_ids == ["p0", "p2", "p1"]
 
 
@@ -279,15 +275,26 @@ def subgraphs(tmp_path: Path, sentences: Corpus) -> KnowledgeBase:
 
 
 def test_the_released_code_works_on_the_files_letters(subgraphs: KnowledgeBase) -> None:
-    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "red")])
+    plan, blank = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "red"), Query("q", "yellow")])
     assert list(plan.nodes) == [0, 1]  # "Big Fish>" is no title, so that the other sentence of the seed is all
     assert [(fact.head, fact.tail) for fact in plan.facts] == [("<Ed Wood", "Big Fish>")]
+    assert [(fact.head, fact.tail) for fact in blank.facts] == [("Big Fish", "")]  # a vertex like any other
+    assert blank.trees == [[0]]
 
 
-def test_a_blank_end_is_a_vertex_like_any_other(subgraphs: KnowledgeBase) -> None:
-    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "yellow")])
-    assert [(fact.head, fact.tail) for fact in plan.facts] == [("Big Fish", "")]
-    assert plan.trees == [[0]]
+@pytest.mark.parametrize(
+    ("mode", "facts", "order"),
+    [
+        ("musique", " Relational facts: <Ed Wood has/is like Big Fish>.", ["p1", "p0", "p2"]),
+        ("hotpotqa", "", ["p0", "p1", "p2"]),
+    ],
+)
+def test_paragraphs_are_read_with_their_facts_and_sentences_without_in_the_order_of_their_page(
+    subgraphs: KnowledgeBase, mode: Any, facts: str, order: list[str]
+) -> None:
+    system, query = KG2RAGOfficial(subgraphs, mode=mode), Query("q", "red blue green")
+    assert system.plan([query])[0].texts[0] == f"Ed Wood: red{facts}"
+    assert system.retrieve(query, 4).passage_ids == order
 
 
 def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: KnowledgeBase) -> None:

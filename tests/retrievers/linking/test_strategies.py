@@ -12,7 +12,6 @@ from kg2rag.retrievers.linking.linkers import FuzzyLinker
 from kg2rag.types import Query, Triple
 
 LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical_graphrag", "vector_first")
-EVERY = (*LINKING, "hippo1")
 
 
 @pytest.fixture
@@ -40,17 +39,7 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
         assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [("Auth Service", "fuzzy")]
 
 
-def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
-    # Without a linker the names are capitalised phrases; the phrase nearest to "Auth Servce" shares one word of two.
-    query = Query("q", "what if the Auth Servce fails")
-    plain, fuzzy = (systems.build("hippo1", services, linker=one).retrieve(query) for one in (None, "ngram+fuzzy"))
-    assert plain.notes.names == (("Auth Servce", "auth service", pytest.approx(0.5)),)
-    assert plain.notes.entities is None
-    assert fuzzy.notes.names == (("Auth Service", "auth service", pytest.approx(1.0)),)
-    assert [entity.linker for entity in fuzzy.notes.entities] == ["fuzzy"]
-
-
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", LINKING)
 def test_a_linker_that_is_not_known_is_refused_before_any_work(services: KnowledgeBase, name: str) -> None:
     with pytest.raises(ValueError, match=r"Unknown linker 'fuzy'\. Known: .*Did you mean 'fuzzy'"):
         systems.build(name, services, linker="ngram+fuzy")
