@@ -130,7 +130,10 @@ def compare(
     if place is not None:
         require_place(place)
     asked: dict[str, Any] = {name: getattr(by, name) for name in ("batch_size", "fresh", "progress")}
-    runs = {name: [run(one, data, k, name=name, **asked) for one in alike] for name, alike in given.items()}
+    # Whoever encodes tokens comes first: the same passes give the vectors of whole texts, and not the other way round.
+    order = sorted(given, key=lambda name: not getattr(given[name][0], "encodes_tokens", False))
+    made_runs = {name: [run(one, data, k, name=name, **asked) for one in given[name]] for name in order}
+    runs = {name: made_runs[name] for name in given}
     tokens = PassageTokens(data.corpus, by.counter)
     own = [(metric.name, metric.function) for metric in parsed if metric.function]
     functions = {name: f"{one.__module__}.{getattr(one, '__qualname__', name)}" for name, one in own}

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -156,6 +156,7 @@ class MentionChains(VectorRetriever):
     triple_weight: Weight = 0.0
     coefficients: str = DEFAULT
     depth: Count = 100
+    encodes_tokens: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,6 +9,7 @@ import pytest
 
 import kg2rag
 from kg2rag.retrievers.mention_chains import words
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
 
 
 def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,3 +82,17 @@ def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) 
         assert other.vectors.tobytes() == plain.tobytes()
     finally:
         hook.remove()
+
+
+def test_a_comparison_encodes_every_passage_once_whatever_the_order_of_its_systems(tmp_path: Path) -> None:
+    data = kg2rag.load("bundled").sample(3)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, store=kg2rag.Store(tmp_path))
+    read: list[int] = []
+    network = kb.embedder.network  # type: ignore[attr-defined]
+    hook = network.register_forward_pre_hook(lambda _, given: read.append(len(given[0]["input_ids"])))
+    try:
+        result = kg2rag.compare([kg2rag.Dense(kb), MentionChains(kb)], data, progress=False)
+    finally:
+        hook.remove()
+    assert result.systems == ["dense", "mention_chains"]
+    assert len(data.corpus) <= sum(read) < 2 * len(data.corpus)
