@@ -85,7 +85,8 @@ class PythonCode:
             for head, relation, (tail, confidence), node in reader.edges():
                 key = head, relation, tail, passage
                 if head != tail and key not in triples:
-                    triples[key] = Triple(*key, STRENGTHS[relation], confidence, source.line(node))
+                    line = source.lines[getattr(node, "lineno", 1) - 1].strip()
+                    triples[key] = Triple(*key, STRENGTHS[relation], confidence, line)
         entities = []
         for name, one in names.known.items():
             parts = name.split(".")
@@ -96,11 +97,7 @@ class PythonCode:
 
 @dataclass(frozen=True)
 class _Definition:
-    """A function, method or class.
-
-    `name` is qualified by the classes and functions around it, and by the passage's title; `owner` is what it is
-    defined in ("" for nothing), `node` its syntax tree, `in_class` the class that a method belongs to.
-    """
+    """A function, method or class of a qualified name, defined in `owner`; `in_class` is a method's class."""
 
     name: str
     kind: str
@@ -125,17 +122,14 @@ class _Definition:
         if isinstance(self.node, ast.ClassDef):
             return frozenset()
         names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-        bound = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        given = self.node.args
-        every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-        return frozenset(bound.union(one.arg for one in every if one is not None))
+        given = (node for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg))
+        return frozenset(one.id for one in names if isinstance(one.ctx, ast.Store)).union(one.arg for one in given)
 
 
 class _Source:
-    """A passage that is Python: its tree, definitions and imports; else a SyntaxError or one that `ast` has with it.
+    """A passage that is Python; else a SyntaxError or one that `ast` has with it.
 
-    `outer` is the dotted name in its title, "" where that is none; `imports` maps a name of the passage to the dotted
-    name that it stands for.
+    `outer` is the dotted name in its title, or ""; `imports` maps a name to the dotted name that it stands for.
     """
 
     def __init__(self, title: str, text: str) -> None:
@@ -147,10 +141,6 @@ class _Source:
         self.definitions = list(_definitions(self.tree, self.outer, ""))
         self.imported = list(_imports(self.tree, self.outer))
         self.imports = {name: meant for _, name, meant, _ in self.imported}
-
-    def line(self, node: ast.AST) -> str:
-        """The line on which a node begins, stripped."""
-        return self.lines[getattr(node, "lineno", 1) - 1].strip()
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -165,12 +155,10 @@ def _definitions(node: ast.AST, owner: str, in_class: str) -> Iterator[_Definiti
         if not isinstance(child, Scope):
             yield from _definitions(child, owner, in_class)
             continue
-        name = f"{owner}.{child.name}" if owner else child.name
-        if isinstance(child, ast.ClassDef):
-            yield _Definition(name, "class", owner, child)
-        else:
-            yield _Definition(name, "method" if in_class else "function", owner, child, in_class)
-        yield from _definitions(child, name, name if isinstance(child, ast.ClassDef) else "")
+        name, is_class = f"{owner}.{child.name}" if owner else child.name, isinstance(child, ast.ClassDef)
+        kind = "class" if is_class else "method" if in_class else "function"
+        yield _Definition(name, kind, owner, child, "" if is_class else in_class)
+        yield from _definitions(child, name, name if is_class else "")
 
 
 def _imports(node: ast.AST, outer: str) -> Iterator[tuple[ast.AST, str, str, str]]:
@@ -184,11 +172,11 @@ def _imports(node: ast.AST, outer: str) -> Iterator[tuple[ast.AST, str, str, str
                 first = one.name.partition(".")[0]
                 yield child, one.asname or first, one.name if one.asname else first, one.name
         elif isinstance(child, ast.ImportFrom):
-            parts = outer.split(".")[: -child.level] if child.level and outer else []
-            package = ".".join([*parts, *([child.module] if child.module else [])])
+            package = outer.split(".")[: -child.level] if child.level and outer else []
             for one in child.names:
                 if one.name != "*":
-                    yield child, one.asname or one.name, f"{package}.{one.name}" if package else one.name, ""
+                    meant = ".".join(filter(None, (*package, child.module, one.name)))
+                    yield child, one.asname or one.name, meant, ""
         yield from _imports(child, outer)
 
 
@@ -279,8 +267,14 @@ class _Reader:
     def _meaning(self, node: ast.expr, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
         """What an expression surely names; None where the code does not say, or it is a builtin."""
         known = self.names.known
-        if isinstance(node, ast.Name):
-            return None if node.id in hidden else self._named(node.id)
+        if isinstance(node, ast.Name) and node.id not in hidden:
+            own = next((one.name for one in self.source.definitions if one.last == node.id and not one.in_class), "")
+            if not own and node.id in self.imports:
+                return self.names.imported(self.imports[node.id])
+            outer = self.source.outer
+            while not own and outer:
+                own, outer = f"{outer}.{node.id}" if f"{outer}.{node.id}" in known else "", outer.rpartition(".")[0]
+            return (own, SURE) if own else None
         if not isinstance(node, ast.Attribute):
             return None
         owner, attribute = node.value, node.attr
@@ -295,17 +289,6 @@ class _Reader:
             return None
         inner = f"{found[0]}.{attribute}"
         return (inner, found[1]) if inner in known or found[0] not in known else None
-
-    def _named(self, name: str) -> Meaning | None:
-        own = [one.name for one in self.source.definitions if one.last == name and not one.in_class]
-        if own:
-            return own[0], SURE
-        if name in self.imports:
-            return self.names.imported(self.imports[name])
-        outer = self.source.outer
-        while outer and f"{outer}.{name}" not in self.names.known:
-            outer = outer.rpartition(".")[0]
-        return (f"{outer}.{name}", SURE) if outer else None
 
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
         """What a call or a base class means by its name alone; None where several, or nothing, have that name.

@@ -48,7 +48,7 @@ class Token(NamedTuple):
 def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
-    found = [fact for at in range(len(sentence)) for fact in (*parse.clause(at), *parse.apposition(at))]
+    found = [fact for at in range(len(sentence)) for fact in parse.clause(at)]
     return [(head, said, tail) for head, said, tail in dict.fromkeys(found) if head.lower() != tail.lower()]
 
 
@@ -106,12 +106,14 @@ class _Parse:
         return []
 
     def clause(self, verb: int) -> Iterator[TripleTexts]:
-        """What a verb, or a noun with a copula, says of its subjects."""
+        """What a verb, or a noun with a copula, says of its subjects; what a noun is said to be by an apposition."""
         token = self.tokens[verb]
         if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" depends on it
             for subject in self.subjects(verb, SUBJECTS):
                 yield from ((subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
                 yield from self._sided(subject, f"{self.tokens[copula[0]].lemma} {token.text}", verb)
+        if token.pos in NOMINAL:  # "Ada Lovelace, a mathematician"
+            yield from ((self.phrase(verb), "be", tail) for tail in self.nouns(self.hanging(verb, {"appos"})))
         if token.pos not in {"VERB", "AUX"}:
             return
         name = self._verb(verb)
@@ -149,12 +151,6 @@ class _Parse:
         for adposition, noun in self._sides(word):
             if not (passive and adposition == "by"):
                 yield from ((subject, f"{relation} {adposition}", end) for end in self.nouns([noun]))
-
-    def apposition(self, noun: int) -> Iterator[TripleTexts]:
-        """What a noun is said to be: "Ada Lovelace, a mathematician"."""
-        if self.tokens[noun].pos in NOMINAL:
-            head = self.phrase(noun)
-            yield from ((head, "be", tail) for tail in self.nouns(self.hanging(noun, {"appos"})))
 
 
 @dataclass(frozen=True)
@@ -202,7 +198,11 @@ class DependencyTriples:
         mentions: dict[Mention, None] = {}
         notes: Counter[str] = Counter()
         for id_, document in zip(corpus.ids, pipeline.pipe(corpus.table["text"].to_pylist()), strict=True):
-            found = [fact for sentence in document.sents for fact in facts(_tokens(list(sentence)))]
+            found: list[TripleTexts] = []
+            for sentence in document.sents:
+                # Heads are counted from the sentence's first word.
+                words = ((w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start) for w in sentence)
+                found += facts([Token(*word) for word in words])
             notes["passages without a triple"] += not found
             for fact in found:
                 triples[Triple(*fact, id_)] = None
@@ -219,8 +219,3 @@ def _spacy() -> Any:
 
 def _missing(model: str) -> str:
     return f"spaCy model {model!r} is not installed: python -m spacy download {model}, or give a folder."
-
-
-def _tokens(words: Sequence[Any]) -> list[Token]:
-    """A spaCy sentence as tokens; heads are counted from the sentence's first word."""
-    return [Token(word.text, word.lemma_, word.pos_, word.dep_, word.head.i - words[0].i) for word in words]

@@ -8,7 +8,7 @@ one that names both its ends. Ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,6 @@ from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
 from kg2rag.types.shapes import plain
 
-LABELS = ("relation", "label", "predicate", "rel", "type", "title")
-"""Attributes of an edge that may hold its relation."""
-NAMES = ("name", "label", "title")
-"""Attributes of a node that may hold its name, where not all nodes are texts."""
 AT_ONCE = 10_000  # passages that are searched together
 
 
@@ -59,7 +55,12 @@ class Linked:
         for entity in found.entities:
             spellings |= {alias: entity.name for alias in entity.aliases if alias not in spellings}
         wanted = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed}
-        mentions = tuple(_mentions(wanted, corpus))
+        names = [name for name in wanted if normalise(name)]
+        lexicon, contents, mentions = Lexicon([normalise(name) for name in names], names), corpus.streamed_contents, []
+        for start in range(0, len(corpus), AT_ONCE):
+            hits = lexicon.matches(JoinedTexts(contents[start : start + AT_ONCE]))
+            pairs = zip(hits.codes.tolist(), hits.texts.tolist(), strict=True)
+            mentions += [Mention(wanted[names[code]], corpus.ids[start + row]) for code, row in pairs]
         if not placed and not mentions:
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
@@ -68,24 +69,12 @@ class Linked:
                 "the texts? Else give triples a passage_id."
             )
         linked = {mention.entity for mention in mentions}
-        notes = {
+        notes = dict(found.notes) | {
             "entities linked by name": len(linked),
             "entities that no passage names": len(set(wanted.values()) - linked),
         }
-        notes = {**found.notes, **notes}
-        mentions = *found.mentions, *mentions
-        return Extraction(_placed(found.triples, mentions, corpus), mentions, found.entities, notes, found.raw)
-
-
-def _mentions(spellings: Mapping[str, str], corpus: Corpus) -> Iterator[Mention]:
-    """Which passages name the entities, in title or text."""
-    names = [name for name in spellings if normalise(name)]
-    lexicon = Lexicon([normalise(name) for name in names], names)
-    contents = corpus.streamed_contents
-    for start in range(0, len(corpus), AT_ONCE):
-        found = lexicon.matches(JoinedTexts(contents[start : start + AT_ONCE]))
-        pairs = zip(found.codes.tolist(), found.texts.tolist(), strict=True)
-        yield from (Mention(spellings[names[code]], corpus.ids[start + row]) for code, row in pairs)
+        mentions = [*found.mentions, *mentions]
+        return Extraction(_placed(found.triples, mentions, corpus), tuple(mentions), found.entities, notes, found.raw)
 
 
 def _placed(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
@@ -121,54 +110,33 @@ def graph_of(given: object) -> Linked | None:
         file = Path(given).expanduser()
         if file.suffix not in (".graphml", *FORMATS) or not file.is_file():
             return None
-        return graph_of(read_graphml(file)) if file.suffix == ".graphml" else _table(TriplesFile(file).records(), file)
-    if isinstance(given, Extraction):
-        return Linked(GivenExtraction(given))
+        if file.suffix != ".graphml":
+            table = TriplesFile(file)
+            return _table((row for _, row in table.records()), table.entities)
+        given = read_graphml(file)
     if (networkx := sys.modules.get("networkx")) is not None and isinstance(given, networkx.Graph):
-        return Linked(GivenExtraction(extraction_of_networkx(_named(given))))
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):
+        given = extraction_of_networkx(given)
+    elif hasattr(given, "to_dict") and hasattr(given, "columns"):
         return _table(given.to_dict("records"))
-    if not isinstance(given, list | tuple) or not given:
-        return None
-    if all(isinstance(one, Triple) for one in given):
-        return Linked(GivenExtraction(Extraction(tuple(given))))
-    if all(isinstance(one, Mapping) for one in given):
-        return _table(given)
-    if all(isinstance(one, list | tuple) and len(one) == 3 for one in given):
-        return Linked(GivenExtraction(Extraction(tuple(Triple(str(h), str(r), str(t), "") for h, r, t in given))))
-    return None
+    elif isinstance(given, list | tuple) and given:
+        if all(isinstance(one, Mapping) for one in given):
+            return _table(given)
+        if all(isinstance(one, Triple) for one in given):
+            given = Extraction(tuple(given))
+        elif all(isinstance(one, list | tuple) and len(one) == 3 for one in given):
+            given = Extraction(tuple(Triple(str(h), str(r), str(t), "") for h, r, t in given))
+    return Linked(GivenExtraction(given)) if isinstance(given, Extraction) else None
 
 
-def _table(rows: Iterable[Mapping[str, Any]], file: Path | None = None) -> Linked:
+def _table(rows: Iterable[Mapping[str, Any]], entities: Path | None = None) -> Linked:
     """Rows of triples, in which a passage may be missing, and all but weights is text."""
-    import pandas as pd
-
     weights = {column for field in RANGES for column in COLUMNS[field]}
     known = {column for columns in COLUMNS.values() for column in columns}
-    kept = [
-        {
-            str(c): value if c in weights or value != value or value is None else str(plain(value))
-            for c, value in row.items()
-            if c in known
-        }
-        for row in rows
-    ]
-    frame = pd.DataFrame(kept).astype(object).where(lambda cells: cells.notna(), None)
-    if not set(COLUMNS["passage_id"]) & set(frame.columns):
-        frame["passage_id"] = ""
-    beside = file.with_name("entities.jsonl") if file is not None else None
-    return Linked(TriplesFile.from_frame(frame, entities=beside if beside is not None and beside.is_file() else None))
-
-
-def _named(graph: Any) -> Any:
-    """A copy of a networkx graph whose nodes are names, and whose edges have a relation."""
-    import networkx as nx
-
-    nodes = {node: data for node, data in graph.nodes(data=True) if data.get("kind") != "passage"}
-    texts = all(isinstance(node, str) for node in nodes)
-    own = None if texts else next((a for a in NAMES if all(isinstance(d.get(a), str) for d in nodes.values())), None)
-    made = nx.relabel_nodes(graph, {node: str(data[own] if own else node) for node, data in nodes.items()})
-    for _, _, data in made.edges(data=True):
-        if data.get("kind") != "mention" and not isinstance(data.get("relation"), str):
-            data["relation"] = next((str(data[name]) for name in LABELS if data.get(name)), "related to")
-    return made
+    kept = []
+    for row in rows:
+        record: dict[str, Any] = {} if set(COLUMNS["passage_id"]) & set(map(str, row)) else {"passage_id": ""}
+        for column, value in ((str(column), value) for column, value in row.items() if column in known):
+            missing = value is None or value != value
+            record[column] = None if missing else value if column in weights else str(plain(value))
+        kept.append(record)
+    return Linked(TriplesFile(rows=tuple(kept), entities=entities))

@@ -47,13 +47,8 @@ class CombinedExtractor:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(self.sources))
-        if len(self.sources) < 2:
-            raise ValueError(f"A union needs at least two sources, not {len(self.sources)}.")
-        for source in self.sources:
-            if not isinstance(source, Extractor):
-                raise ValueError(
-                    f"{source!r} is no source: it has no fingerprint or no extract. Make names with parse."
-                )
+        if len(self.sources) < 2 or not all(isinstance(source, Extractor) for source in self.sources):
+            raise ValueError(f"A union needs at least two sources with a fingerprint and extract, not {self.sources}.")
 
     @property
     def fingerprint(self) -> str:

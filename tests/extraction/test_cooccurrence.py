@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,20 +21,15 @@ def corpus(*texts: str, titles: tuple[str, ...] = ()) -> Corpus:
     )
 
 
-def joined(system: Cooccurrence, given_corpus: Corpus) -> list[tuple[str, str, str]]:
-    return [(t.head, t.tail, t.passage_id) for t in system.extract(given_corpus).triples]
+def joined(given_corpus: Corpus) -> list[tuple[str, str, str]]:
+    return [(t.head, t.tail, t.passage_id) for t in Cooccurrence().extract(given_corpus).triples]
 
 
 TEXTS = ("Ann met Bob. Cid slept.", "Ann met Bob.", "Cid met Dot.", "Dot slept.")
 
 
 def test_names_in_one_sentence_are_joined_once_a_passage() -> None:
-    assert joined(Cooccurrence(), corpus(*TEXTS)) == [("Ann", "Bob", "p0"), ("Ann", "Bob", "p1"), ("Cid", "Dot", "p2")]
-
-
-def test_a_passage_as_the_window_joins_across_its_sentences() -> None:
-    found = joined(Cooccurrence(window="passage"), corpus(*TEXTS, "Eve.", "Eve."))
-    assert set(found) - set(joined(Cooccurrence(), corpus(*TEXTS))) == {("Ann", "Cid", "p0"), ("Bob", "Cid", "p0")}
+    assert joined(corpus(*TEXTS)) == [("Ann", "Bob", "p0"), ("Ann", "Bob", "p1"), ("Cid", "Dot", "p2")]
 
 
 def test_the_strength_is_discounted_normalised_pmi() -> None:
@@ -61,7 +55,7 @@ def test_pairs_no_more_frequent_than_chance_are_left_out_and_counted() -> None:
 
 def test_the_title_stands_in_every_sentence_of_its_passage() -> None:
     given_corpus = corpus("It flows. It passes Porto.", "A city.", titles=("Douro", "Porto"))
-    assert joined(Cooccurrence(), given_corpus) == [("Douro", "Porto", "p0")]
+    assert joined(given_corpus) == [("Douro", "Porto", "p0")]
 
 
 def test_mentions_say_in_which_sentence_the_two_stand() -> None:
@@ -71,57 +65,32 @@ def test_mentions_say_in_which_sentence_the_two_stand() -> None:
 
 def test_two_pages_that_one_name_may_stand_for_are_not_joined() -> None:
     titles = ("Rebecca (novel)", "Rebecca (film)", "Ann")
-    assert joined(Cooccurrence(), corpus("A story.", "A film.", "She read Rebecca.", titles=titles)) == [
+    assert joined(corpus("A story.", "A film.", "She read Rebecca.", titles=titles)) == [
         ("Ann", "Rebecca (novel)", "p2"),
         ("Ann", "Rebecca (film)", "p2"),
     ]
 
 
-def hub(n: int) -> Corpus:
-    """Hub meets n others, A0x, A1x, …, the first of them most often; the rest of the world is about Zed."""
-    return corpus(*(f"Hub met A{i}x." for i in range(n) for _ in range(n - i + 1)), *["Zed."] * 50)
-
-
-def test_a_hub_keeps_its_strongest_partners() -> None:
-    found = Cooccurrence(max_degree=2).extract(hub(5))
-    assert sorted({t.tail for t in found.triples} | {t.head for t in found.triples}) == ["A0x", "A1x", "Hub"]
-    assert found.notes == {"pairs beyond the 2 strongest of an end left out": 3}
-
-
-@pytest.mark.parametrize("max_degree", [1, 3])
-def test_no_entity_has_more_partners_than_allowed(max_degree: int) -> None:
-    names = [f"N{i}x" for i in range(8)]
-    texts = [f"{a} met {b}." for a in names for b in names if a < b] * 2 + ["Zed."] * 100
-    partners: Counter[str] = Counter()
-    for head, tail in {(t.head, t.tail) for t in Cooccurrence(max_degree=max_degree).extract(corpus(*texts)).triples}:
-        partners.update([head, tail])
-    assert partners
-    assert max(partners.values()) <= max_degree
+def test_an_entity_keeps_its_fifty_strongest_partners() -> None:
+    # Hub meets A0x most often, and A51x least; the rest of the world is about Zed.
+    texts = [f"Hub met A{i}x." for i in range(52) for _ in range(53 - i)]
+    found = Cooccurrence().extract(corpus(*texts, *["Zed."] * 500))
+    partners = Counter(end for pair in {(t.head, t.tail) for t in found.triples} for end in pair)
+    assert partners["Hub"] == 50
+    assert partners.keys() == {"Hub", *(f"A{i}x" for i in range(50))}
+    assert found.notes == {"pairs beyond the 50 strongest of an end left out": 2}
 
 
 def test_of_a_long_list_the_rarest_are_joined() -> None:
-    found = Cooccurrence(max_entities=2).extract(corpus("Ann, Bob, Cid.", "Bob. Cid.", "Ann.", "Ann."))
-    assert {(t.head, t.tail) for t in found.triples} == {("Bob", "Cid")}
-    assert found.notes["windows with more than 2 entities, the rarest joined"] == 1
+    names = [f"N{i}x" for i in range(21)]
+    found = Cooccurrence().extract(corpus(", ".join(names), *(f"{name}." for name in names), "N3x."))
+    assert {end for t in found.triples for end in (t.head, t.tail)} == {*names} - {"N3x"}
+    assert found.notes["windows with more than 20 entities, the rarest joined"] == 1
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"window": "document"}, "window must be"),
-        ({"max_degree": 0}, "max_degree must be"),
-        ({"max_entities": 1}, "max_entities must be"),
-    ],
-)
-def test_a_parameter_out_of_range_is_refused(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Cooccurrence(**parameters)  # type: ignore[arg-type]
-
-
-def test_it_is_an_extractor_whose_fingerprint_follows_its_parameters() -> None:
+def test_it_is_an_extractor() -> None:
     assert isinstance(Cooccurrence(), Extractor)
-    systems = [Cooccurrence(), Cooccurrence(window="passage"), Cooccurrence(max_degree=9), Cooccurrence(max_entities=9)]
-    assert len({system.fingerprint for system in systems}) == 4
+    assert Cooccurrence().fingerprint.startswith("cooccurrence-2, mentions-")
 
 
 words = st.lists(st.sampled_from(["Ann", "Bob", "Cid", "Dot", "Eve"]), min_size=1, max_size=5)

@@ -21,14 +21,11 @@ from kg2rag.types import Corpus, Passage, Triple
 
 MODULE, LINE = blocks("A graph source")
 [ENTRY_POINT] = blocks("A graph source", "toml")
-PASSAGES = [Passage("p0", "Ed Wood", "A film.", "d0", 0), Passage("p1", "Burbank", "A city.", "d1", 0)]
+CORPUS = Corpus.from_passages(
+    [Passage("p0", "Ed Wood", "A film.", "d0", 0), Passage("p1", "Burbank", "A city.", "d1", 0)]
+)
 LINKS = "Ed Wood\tTim Burton\nEd Wood\tEd Wood\nRebecca\tAlfred Hitchcock\nEd Wood\tTim Burton\n"
 LINK = Triple("Ed Wood", "links to", "Tim Burton", "p0")
-
-
-@pytest.fixture
-def corpus() -> Corpus:
-    return Corpus.from_passages(PASSAGES)
 
 
 @pytest.fixture
@@ -57,30 +54,26 @@ def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(name)
 
 
-def test_the_example_reads_the_links_of_the_corpus(module: ModuleType, corpus: Corpus, links: Path) -> None:
-    found = module.PageLinks(links).extract(corpus)
+def test_the_example_reads_the_links_of_the_corpus(module: ModuleType, links: Path) -> None:
+    found = module.PageLinks(links).extract(CORPUS)
     assert found.triples == (LINK,)
     assert found.notes == {"links of a page to itself": 1, "links of pages outside the corpus": 1}
-    assert len(module.PageLinks(links, loops=True).extract(corpus).triples) == 2
+    with_loops = module.PageLinks(links, loops=True)
+    assert len(with_loops.extract(CORPUS).triples) == 2
+    assert isinstance(with_loops, Extractor)
+    assert module.PageLinks(links).fingerprint != with_loops.fingerprint
 
 
-def test_the_example_is_an_extractor_whose_fingerprint_has_its_options(module: ModuleType, links: Path) -> None:
-    assert isinstance(module.PageLinks(links), Extractor)
-    assert module.PageLinks(links).fingerprint != module.PageLinks(links, loops=True).fingerprint
-
-
-def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, corpus: Corpus, links: Path) -> None:
+def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, links: Path) -> None:
     links.write_text("Ed Wood\tTim Burton\nEd Wood\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"links\.tsv, record 2: line is 'Ed Wood'; needed: two titles with a tab"):
-        module.PageLinks(links).extract(corpus)
+        module.PageLinks(links).extract(CORPUS)
     with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv does not exist\. Give a file of links, two titles"):
         module.PageLinks(links.with_name("nowhere.tsv"))
 
 
-def test_the_example_is_a_graph_source_after_its_line(
-    registered: str, corpus: Corpus, links: Path, tmp_path: Path
-) -> None:
-    kb = KnowledgeBase.build(corpus, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+def test_the_example_is_a_graph_source_after_its_line(registered: str, links: Path, tmp_path: Path) -> None:
+    kb = KnowledgeBase.build(CORPUS, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     assert [kb.graph.triple(at) for at in range(kb.graph.n_triples)] == [LINK]
     assert isinstance(sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor)
     with pytest.raises(ValueError, match="pagelinks"):
@@ -109,17 +102,13 @@ def installed(module: ModuleType, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_package_registers_a_source_by_an_entry_point(installed: Path, corpus: Corpus, links: Path) -> None:
-    assert sources.SOURCES.build(f"pagelinks({links})").extract(corpus).triples == (LINK,)
-    assert "pagelinks" in sources.SOURCES
+def test_a_package_registers_a_source_by_an_entry_point(installed: Path, links: Path) -> None:
+    assert sources.SOURCES.build(f"pagelinks({links})").extract(CORPUS).triples == (LINK,)
+    with pytest.raises(ValueError, match=r"Known: .*, pagelinks, .*Did you mean 'pagelinks'"):
+        sources.SOURCES.build("page_links(x)")
 
 
 def test_a_source_that_cannot_be_imported_names_its_package(installed: Path, links: Path) -> None:
     (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:MISSING\n")
     with pytest.raises(RuntimeError, match="'pagelinks' of the package wiki-graphs"):
         sources.SOURCES.build(f"pagelinks({links})")
-
-
-def test_an_unknown_source_lists_the_known_ones_and_the_nearest(installed: Path) -> None:
-    with pytest.raises(ValueError, match=r"Known: .*, pagelinks, .*Did you mean 'pagelinks'"):
-        sources.SOURCES.build("page_links(x)")

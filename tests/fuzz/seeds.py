@@ -276,9 +276,7 @@ def triples(suffix: str) -> Files:
 
 @cache
 def extractor() -> TriplesFile:
-    return TriplesFile.from_frame(
-        pd.DataFrame({"head": ["a"], "relation": ["b"], "tail": ["c"], "passage_id": ["p 0"]})
-    )
+    return TriplesFile(rows=({"head": "a", "relation": "b", "tail": "c", "passage_id": "p 0"},))
 
 
 def saved_graph() -> Files:

@@ -67,7 +67,7 @@ def source(name: str, folder: Path) -> tuple[QADataset, Extractor]:
         return kg2rag.load("musique", path=folder / "musique-100"), HippoRAGOpenIE(file)
     data = kg2rag.load("2wiki-kg", path=folder / "2wiki-kg-500", split="test")
     frame = pd.read_json(folder / "2wiki-kg-500" / "triples_resolved.jsonl", lines=True)
-    return data, TriplesFile.from_frame(frame[["chunk_id", "subject", "relation", "object"]])
+    return data, TriplesFile(rows=tuple(frame[["chunk_id", "subject", "relation", "object"]].to_dict("records")))
 
 
 @pytest.fixture(scope="module", params=SETS)

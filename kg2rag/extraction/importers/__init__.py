@@ -12,16 +12,10 @@ from kg2rag.text.records import Record, existing, file_fingerprint, wrong
 
 @dataclass(frozen=True)
 class FileSource:
-    """A graph source that reads a file; a subclass is an extractor once it has `extract`.
+    """A graph source that reads a file, `path`; a subclass is an extractor once it has `extract`.
 
-    Parameters
-    ----------
-    path : the file. Every other field of a subclass is an option, and part of the fingerprint.
-
-    Attributes
-    ----------
-    kind : of the file, with a version; begins the fingerprint, so that a change of `extract` can change it.
-    wanted : what the file is, for the error where it is missing.
+    Every other field is an option, and part of the fingerprint, as is `kind`: a name of the format with a version that
+    a change of `extract` raises. `wanted` says what the file is, for the error where it is missing.
     """
 
     kind: ClassVar[str]
@@ -61,6 +55,10 @@ class Row:
     def string(self, *names: str) -> str:
         """A field as it is; "" where it is null or missing."""
         return self.value(names, str, "a string") or ""
+
+    def unquoted(self, *names: str) -> str:
+        """A field without quotation marks around it, see `unquoted`."""
+        return unquoted(self.string(*names))
 
     def strings(self, name: str) -> tuple[str, ...]:
         """A list of strings, each once; none where it is null or missing."""

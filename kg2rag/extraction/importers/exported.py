@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, log1p
 from pathlib import Path
@@ -56,7 +55,13 @@ def extraction_of(
     triples: list[Triple] = []
     greatest = max((one.weight for one in relations if one.weight is not None and isfinite(one.weight)), default=0.0)
     for head, name, tail, weight, stated_in, about in relations:
-        strength = _strength(weight, greatest, notes)
+        if weight is None or not isfinite(weight):
+            strength, lack = DEFAULT_STRENGTH, "without a weight"
+        elif weight <= 0:
+            strength, lack = LEAST, "of weight 0 or below"
+        else:
+            strength, lack = max(LEAST, round(10 * log1p(weight) / log1p(greatest), 3)), ""
+        notes[f"relations {lack}, of strength {strength:g}"] += bool(lack)
         passages = chunks.passages(stated_in, [head, tail], "relations", notes)
         notes["relations of no known passage, kept without one"] += not passages
         fact = head, name or "related to", tail
@@ -64,22 +69,45 @@ def extraction_of(
     return Extraction(tuple(triples), tuple(mentions), tuple(described), notes)
 
 
-def _strength(weight: float | None, greatest: float, notes: Counter[str]) -> float:
-    if weight is None or not isfinite(weight):
-        notes[f"relations without a weight, of strength {DEFAULT_STRENGTH:g}"] += 1
-        return DEFAULT_STRENGTH
-    if weight <= 0:
-        notes[f"relations of weight 0 or below, of strength {LEAST:g}"] += 1
-        return LEAST
-    return max(LEAST, round(10 * log1p(weight) / log1p(greatest), 3))
-
-
-@dataclass(frozen=True)
 class ChunkMap:
-    """Chunk id -> the rows of its passages, ascending; none where the corpus lacks it. `match_chunks` builds one."""
+    """Where the chunks of an export are in the corpus; `rows` maps ids to rows, ascending, none where it lacks one.
 
-    rows: Mapping[str, Sequence[int]]
-    corpus: Corpus
+    `chunks` maps ids to texts; `notes` counts how their passages were found. DataError where no chunk has any.
+    """
+
+    def __init__(self, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]) -> None:
+        self.corpus = corpus
+        given = {id_: " ".join(text.split()) for id_, text in chunks.items()}
+        texts, contents = (
+            {row: " ".join(text.split()) for row, text in enumerate(column)}
+            for column in (corpus.table["text"].to_pylist(), corpus.contents)
+        )
+        by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
+        for row in texts:
+            by_text[texts[row]][row] = by_text[contents[row]][row] = None
+        known = {id_: [row] for row, id_ in enumerate(corpus.ids)}
+        equal = {id_: known.get(id_) or list(by_text.get(text, ())) for id_, text in given.items()}
+        rows = {id_: found for id_, found in equal.items() if found}
+        notes["chunks that are passages"] = len(rows)
+        for how in ("hold", "are part of"):
+            left = {id_: text for id_, text in given.items() if id_ not in rows}
+            pairs = (
+                _contained(left, contents) if how != "hold" else ((id_, row) for row, id_ in _contained(texts, left))
+            )
+            more: defaultdict[str, list[int]] = defaultdict(list)
+            for id_, row in pairs:
+                more[id_].append(row)
+            notes[f"chunks that {how} passages"] = len(more)
+            rows |= more
+        if not rows:
+            first = next((f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()), "")
+            raise DataError(
+                f"{file}: none of {len(chunks)} chunks is a passage of the corpus, holds one or is part of one{first}. "
+                "Load the corpus that the export was made from."
+            )
+        notes["chunks outside the corpus"] = len(chunks) - len(rows)
+        notes["passages in no chunk"] = len(corpus) - len({row for found in rows.values() for row in found})
+        self.rows = {id_: sorted(rows.get(id_, ())) for id_ in chunks}
 
     def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:
         """The ids of the passages that these chunks are, by row; empty where none is known.
@@ -103,57 +131,6 @@ class ChunkMap:
     @cached_property
     def _folded(self) -> list[str]:
         return [f" {normalise(contents)} " for contents in self.corpus.contents]
-
-
-def match_chunks(
-    chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str], *, partial: bool
-) -> ChunkMap:
-    """Find the passages of each chunk; `chunks` maps ids to texts, `notes` counts how they were found.
-
-    Raises
-    ------
-    ValueError : no chunk matches, or one does not and `partial` is False.
-    """
-    given = {id_: _plain(text) for id_, text in chunks.items()}
-    texts, contents = (dict(enumerate(map(_plain, one))) for one in (corpus.table["text"].to_pylist(), corpus.contents))
-    rows: dict[str, list[int]] = {}
-    for how, find in (
-        ("are", lambda left: _equal(left, corpus, texts, contents)),
-        ("hold", lambda left: ((id_, row) for row, id_ in _contained(texts, left))),
-        ("are part of", lambda left: _contained(left, contents)),
-    ):
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for id_, row in find({id_: text for id_, text in given.items() if id_ not in rows}):
-            found[id_].append(row)
-        notes[f"chunks that {how} passages"] = len(found)
-        rows |= found
-    unknown = [id_ for id_ in chunks if id_ not in rows]
-    if not rows or (unknown and not partial):
-        advice = ", or allow it with partial=True." if rows else "."
-        first = f" (first: {unknown[0]!r}, {chunks[unknown[0]][:60]!r})" if unknown else ""
-        raise DataError(
-            f"{file}: {len(unknown)} of {len(chunks)} chunks are no passage of the corpus, hold none and are part of "
-            f"none{first}. Load the corpus that the export was made from{advice}"
-        )
-    notes["chunks outside the corpus"] = len(unknown)
-    notes["passages in no chunk"] = len(corpus) - len({row for known in rows.values() for row in known})
-    return ChunkMap({id_: sorted(rows.get(id_, ())) for id_ in chunks}, corpus)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _equal(
-    chunks: Mapping[str, str], corpus: Corpus, texts: Mapping[int, str], contents: Mapping[int, str]
-) -> Iterator[tuple[str, int]]:
-    """The passages that chunks are: by id, else by text; a text of several passages matches them all."""
-    by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
-    for row in texts:
-        by_text[texts[row]][row] = by_text[contents[row]][row] = None
-    ids = frozenset(corpus.ids)
-    for id_, text in chunks.items():
-        yield from ((id_, row) for row in ([corpus.row(id_)] if id_ in ids else by_text.get(text, ())))
 
 
 Needle = TypeVar("Needle")

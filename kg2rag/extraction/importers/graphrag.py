@@ -26,14 +26,14 @@ from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import FileSource, Row, unquoted
-from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
+from kg2rag.extraction.importers.exported import ChunkMap, Relation, extraction_of
 from kg2rag.extraction.importers.networkx_graph import read_graphml
 from kg2rag.text.records import DataError, existing, read_json, read_parquet, text, wrong
 from kg2rag.types import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"
 CHUNKS = "kv_store_text_chunks.json"
-ALL_CHUNKS = {"entities": "kv_store_entity_chunks.json", "relations": "kv_store_relation_chunks.json"}
+ALL_CHUNKS = ("kv_store_entity_chunks.json", "kv_store_relation_chunks.json")
 SEPARATOR = "<SEP>"
 TABLES = ("entities", "relationships", "text_units")
 NAMES = ("relation", "relationship", "relation_type", "relationship_type", "predicate", "type")
@@ -48,12 +48,9 @@ class LightRAG(FileSource):
     Parameters
     ----------
     path : its working directory, or the GraphML file in it; the chunks' file must be in the same folder.
-    partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
     """
 
     kind: ClassVar[str] = "lightrag-2"
-
-    partial: bool = True
 
     def __post_init__(self) -> None:
         given = Path(self.path).expanduser()
@@ -63,23 +60,23 @@ class LightRAG(FileSource):
 
     def files(self) -> Mapping[str, Path]:
         """The graph, the chunks and, where a release writes them, all chunk ids of entities and relations."""
-        places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS.values()))]
+        places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS))]
         return {str(number): file for number, file in enumerate(places) if file.is_file()}
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.
 
-        `notes` counts how chunks were found and what has no passage.
-
-        Raises
-        ------
-        ValueError : no chunk is found in the corpus (or any, unless `partial`), or a malformed file.
+        `notes` counts how chunks were found, those that the corpus lacks, and what has no passage. DataError where no
+        chunk is found, or a file is malformed.
         """
         notes: Counter[str] = Counter()
         graph, file = read_graphml(self.path), self.path.with_name(CHUNKS)
         texts = {id_: text(row.record, "content", file, row.number) for id_, row in _records(file)}
-        chunks = match_chunks(texts, corpus, file, notes, partial=self.partial)
-        named_in, stated_in = (self._all_chunks(kind) for kind in ALL_CHUNKS)
+        chunks = ChunkMap(texts, corpus, file, notes)
+        more = (self.path.with_name(name) for name in ALL_CHUNKS)
+        named_in, stated_in = (
+            {key: row.strings("chunk_ids") for key, row in (_records(file) if file.is_file() else ())} for file in more
+        )
         entities, names = [], {}
         for node, data in graph.nodes(data=True):
             names[node] = unquoted(str(data.get("entity_id", node)))
@@ -93,11 +90,6 @@ class LightRAG(FileSource):
             name, about = ", ".join(_split(data.get("keywords"))), " ".join(_split(data.get("description")))
             relations.append(Relation(names[head], name, names[tail], weight, known, about))
         return extraction_of(entities, relations, chunks, notes)
-
-    def _all_chunks(self, kind: str) -> dict[str, tuple[str, ...]]:
-        """Every chunk of an entity or a relation, by its key, where the release keeps them apart."""
-        file = self.path.with_name(ALL_CHUNKS[kind])
-        return {key: row.strings("chunk_ids") for key, row in (_records(file) if file.is_file() else ())}
 
 
 def _records(file: Path) -> Iterator[tuple[str, Row]]:
@@ -124,12 +116,9 @@ class MicrosoftGraphRAG(FileSource):
     Parameters
     ----------
     path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are.
-    partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
     """
 
     kind: ClassVar[str] = "msgraphrag-2"
-
-    partial: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path).expanduser())
@@ -146,26 +135,22 @@ class MicrosoftGraphRAG(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """Relationships as triples, entities with their mentions, in the tables' order.
 
-        `notes` counts how text units were found and what has no passage.
-
-        Raises
-        ------
-        ValueError : no text unit is found in the corpus (or any, unless `partial`), a column is missing, or a value is
-            of the wrong type.
+        `notes` counts how text units were found, those that the corpus lacks, and what has no passage. DataError where
+        no text unit is found, a column is missing, or a value is of the wrong type.
         """
         notes: Counter[str] = Counter()
         files = self.files()
-        units = {_text(row, "id"): row.string("text") for row in _rows(files["text_units"], ["id"], ["text"])}
-        chunks = match_chunks(units, corpus, files["text_units"], notes, partial=self.partial)
+        units = {row.unquoted("id"): row.string("text") for row in _rows(files["text_units"], ["id"], ["text"])}
+        chunks = ChunkMap(units, corpus, files["text_units"], notes)
         entities = []
         for row in _rows(files["entities"], ["title"], ["text_unit_ids"]):
-            entity = Entity(_text(row, "title", "name"), _text(row, "type"), _text(row, "description"))
+            entity = Entity(row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description"))
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
         for row in _rows(files["relationships"], ["source", "target"], ["text_unit_ids"]):
             weight, known = row.value(("weight",), Number, "a number"), row.strings("text_unit_ids")
-            ends = _text(row, "source"), _text(row, *NAMES), _text(row, "target")
-            relations.append(Relation(*ends, weight, known, _text(row, "description")))
+            ends = row.unquoted("source"), row.unquoted(*NAMES), row.unquoted("target")
+            relations.append(Relation(*ends, weight, known, row.unquoted("description")))
         return extraction_of(entities, relations, chunks, notes)
 
 
@@ -178,10 +163,6 @@ def _rows(file: Path, filled: list[str], present: list[str]) -> Iterator[Row]:
     for number, record in enumerate(table.to_pylist(), start=1):
         row = Row(file, number, record)
         for name in filled:
-            if not _text(row, name, "name" if name == "title" else name):
+            if not row.unquoted(name, "name" if name == "title" else name):
                 wrong(file, number, name, record.get(name), "a string that is not blank")
         yield row
-
-
-def _text(row: Row, *names: str) -> str:
-    return unquoted(row.string(*names))

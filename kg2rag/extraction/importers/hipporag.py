@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.extraction.importers import FileSource
-from kg2rag.text.records import DataError, Record, read_json, text, wrong
+from kg2rag.text.records import DataError, read_json, text, wrong
 from kg2rag.types import Corpus, Triple
 
 
@@ -37,10 +37,7 @@ class HippoRAGOpenIE(FileSource):
         """The file's triples and entities, in the file's order.
 
         Passages of equal contents all get them. `notes` counts what was dropped, and passages that the file lacks.
-
-        Raises
-        ------
-        ValueError : a document that the corpus lacks (unless `partial`), none that it has, or a malformed record.
+        DataError for a document that the corpus lacks (unless `partial`), none that it has, or a malformed record.
         """
         rows: dict[str, list[int]] = {}
         for row, contents in enumerate(corpus.contents):
@@ -56,12 +53,10 @@ class HippoRAGOpenIE(FileSource):
         for number, document in enumerate(documents, start=1):
             matched = self._match(document, number, rows, notes)
             covered.update(matched)
-            given = {field: document.get(field) for field in ("extracted_triples", "extracted_entities")}
-            for field, value in given.items():
-                if not isinstance(value, list):
-                    wrong(self.path, number, field, value, "a list")
-            facts = _facts(given["extracted_triples"], notes)
-            entities = given["extracted_entities"]
+            for field in ("extracted_triples", "extracted_entities"):
+                if not isinstance(document.get(field), list):
+                    wrong(self.path, number, field, document.get(field), "a list")
+            facts, entities = _facts(document["extracted_triples"], notes), document["extracted_entities"]
             names = [name.strip() for name in entities if isinstance(name, str) and name.strip()]
             notes["entities that are blank or no string"] += len(entities) - len(names)
             for id_ in (corpus.ids[row] for row in matched):
@@ -72,7 +67,7 @@ class HippoRAGOpenIE(FileSource):
         notes["passages without a document"] = len(corpus) - len(covered)
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
-    def _match(self, document: Record, number: int, rows: dict[str, list[int]], notes: Counter[str]) -> list[int]:
+    def _match(self, document: Any, number: int, rows: dict[str, list[int]], notes: Counter[str]) -> list[int]:
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
         if "title" in document and "text" in document:

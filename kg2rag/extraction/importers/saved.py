@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -131,20 +131,15 @@ class SavedGraph:
 
 def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[Any]:
     """The records of a table; `known` are the passages of the corpus, and "" is none."""
-    needed, reader = [field.name for field in fields(kind)], TypeAdapter(kind)
-    for number, read in read_jsonl(file):
-        # Triples have not had a description from the beginning.
-        record = {"description": "", **read} if kind is Triple else read
-        if missing := [name for name in needed if name not in record]:
-            raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(needed)}. Build it again.")
+    reader = TypeAdapter(kind)
+    for number, record in read_jsonl(file):
         try:
-            one = reader.validate_python({name: record[name] for name in needed})
+            yield reader.validate_python(record)
         except ValidationError as error:
             fault = error.errors()[0]
             wrong(file, number, ".".join(map(str, fault["loc"])) or "record", fault["input"], fault["msg"])
         if (passage := record.get("passage_id")) and passage not in known:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
-        yield one
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:

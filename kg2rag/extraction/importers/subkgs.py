@@ -41,8 +41,6 @@ _WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encodin
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
 _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL)
 _MARKS = " \t\r\n*$>_|`-"
-
-
 LONGEST = 100
 """Characters of an end that is still taken for a name."""
 
@@ -59,15 +57,14 @@ def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Coun
     bare = not any("<" in head for head, _, _ in triples)
     kept: dict[TripleTexts, None] = {}
     for raw in triples:
-        head, relation, tail = _head(raw[0], notes), _strip(raw[1]), _tail(raw[2], notes)
-        if bare and not _is_pronoun(head):
-            head = _restored(head, contents, r"(?<!\w)\w{0}", notes)
-        if bare and not _is_pronoun(tail):
-            tail = _restored(tail, contents, r"{0}\w(?!\w)", notes)
-        if pronouns := sum(map(_is_pronoun, (head, tail))):
-            notes["cleaned: pronoun read as the title"] += pronouns
-        head, tail = (title if _is_pronoun(end) else end for end in (head, tail))
-        parts = (head, relation, tail)
+        ends = [_head(raw[0], notes), _noted(raw[2], raw[2].partition(">")[0], "tail before a '>'", notes)]
+        ends[1] = _unmarked(ends[1], notes)
+        for at, pattern in enumerate((r"(?<!\w)\w{0}", r"{0}\w(?!\w)")):
+            if bare and normalise(ends[at]) not in _WORDS["pronouns"]:
+                ends[at] = _restored(ends[at], contents, pattern, notes)
+            if normalise(ends[at]) in _WORDS["pronouns"]:
+                ends[at] = _noted("", title, "pronoun read as the title", notes)
+        parts = (ends[0], " ".join(raw[1].split()), ends[1])
         cause = _fault(parts, contents) or ("dropped: stated twice in a sentence" if parts in kept else None)
         if cause is None:
             kept[parts] = None
@@ -93,17 +90,9 @@ def _head(head: str, notes: Counter[str]) -> str:
     return _unmarked(_noted(opened, _LABEL.sub("", opened), "head after a label", notes), notes)
 
 
-def _tail(tail: str, notes: Counter[str]) -> str:
-    return _unmarked(_noted(tail, tail.partition(">")[0], "tail before a '>'", notes), notes)
-
-
 def _unmarked(end: str, notes: Counter[str]) -> str:
-    plain = _strip(end)
+    plain = " ".join(end.split())
     return _noted(plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes)
-
-
-def _strip(part: str) -> str:
-    return " ".join(part.split())
 
 
 def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str:
@@ -113,10 +102,6 @@ def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str
         return end
     found = re.search(pattern.replace("{0}", escaped), contents)
     return _noted(end, found[0], "lost letter put back", notes) if found else end
-
-
-def _is_pronoun(end: str) -> bool:
-    return normalise(end) in _WORDS["pronouns"]
 
 
 def _fault(parts: TripleTexts, contents: str) -> str | None:
@@ -159,11 +144,8 @@ class KG2RAGSubgraphs(FileSource):
 
         `notes` counts what was cleaned and dropped, titles outside the corpus and passages without a triple. Where
         several paragraphs share a title, no clean triple can be told to be of one of them; a raw one is of each, as the
-        released code looks them up by title and sentence number.
-
-        Raises
-        ------
-        ValueError : no title is in the corpus, or a record is malformed.
+        released code looks them up by title and sentence number. DataError where no title is in the corpus, or a record
+        is malformed.
         """
         titles: dict[str, list[tuple[int, int]]] = {}
         positions = corpus.table["position"].to_pylist()
@@ -173,9 +155,10 @@ class KG2RAGSubgraphs(FileSource):
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
         written: list[Triple] = []
-        matched = False
-        for title, sentence, raw in self._sentences(titles, notes):
-            matched = True
+        sentences = list(self._sentences(titles, notes))
+        if not sentences:
+            raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+        for title, sentence, raw in sentences:
             rows = [row for position, row in titles[title] if not by_sentence or position == sentence]
             notes["triples read"] += len(raw)
             written += (Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
@@ -184,8 +167,6 @@ class KG2RAGSubgraphs(FileSource):
                 triples += (Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
             elif not self.raw:
                 notes["dropped: a sentence without one passage of its own"] += len(raw)
-        if not matched:
-            raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
         if self.raw:
             triples = [triple for triple in written if entity_key(triple.head) and entity_key(triple.tail)]
             notes["raw triples with a blank end, not in the graph"] = len(written) - len(triples)

@@ -1,4 +1,4 @@
-"""A table of triples (TSV, CSV, Parquet, JSON Lines or a DataFrame) -> triples of the corpus, entities and all.
+"""A table of triples (TSV, CSV, Parquet, JSON Lines or rows in memory) -> triples of the corpus, entities and all.
 
 Columns go by any of the names in `COLUMNS`. An `entities.jsonl` in the same folder is read for types, descriptions and
 aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from typing import Any
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
@@ -30,9 +28,6 @@ from kg2rag.text.records import (
     wrong,
 )
 from kg2rag.types import Corpus, Triple
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "head": ("head", "subject", "subj", "h"),
@@ -67,18 +62,16 @@ class TriplesFile:
         the triple.
     entities : JSON Lines with name, and optionally id, type, description and aliases (strings, or objects whose
         `surface` is one); of two records of one name, the first counts. By default `entities.jsonl` beside `path`.
-    partial : count triples of passages that the corpus lacks, instead of raising; one must match even so.
-    table : what `from_frame` fills in place of `path`.
+    rows : the records in place of `path`.
     """
 
     path: Path | None = None
     entities: Path | None = None
-    partial: bool = True
-    table: pa.Table | None = field(default=None, repr=False, hash=False)
+    rows: tuple[Record, ...] | None = field(default=None, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        if (self.path is None) == (self.table is None):
-            raise ValueError("TriplesFile needs a path. Of a DataFrame, make one with TriplesFile.from_frame.")
+        if (self.path is None) == (self.rows is None):
+            raise ValueError("TriplesFile needs a path, or rows.")
         if self.path is not None:
             file = existing(self.path, f"triples as {', '.join(FORMATS)}")
             if file.suffix not in FORMATS:
@@ -90,43 +83,27 @@ class TriplesFile:
         if self.entities is not None:
             object.__setattr__(self, "entities", existing(self.entities, "entities as JSON Lines"))
 
-    @classmethod
-    def from_frame(cls, frame: pd.DataFrame, *, entities: Path | None = None, partial: bool = True) -> TriplesFile:
-        """The triples of a DataFrame, with the same columns as a file; its index is left out."""
-        return cls(table=pa.Table.from_pandas(frame, preserve_index=False), entities=entities, partial=partial)
-
     @property
     def fingerprint(self) -> str:
-        """The kind, the options and the checksums of the files, or of the frame's contents."""
-        given = {"path": self.path, "entities": self.entities}
-        files = {name: file for name, file in given.items() if file is not None}
-        options: dict[str, object] = {"partial": self.partial}
-        if self.table is not None:
-            options["table"] = hashlib.sha256(repr(self.table.to_pylist()).encode()).hexdigest()
-        return file_fingerprint("triples", files, options)
+        """The kind and the checksums of the files, or of the rows."""
+        files = {name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None}
+        rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
+        return file_fingerprint("triples", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
 
         Of several records of one name, the first that has a type describes it, else the last. `notes` counts triples
         with a blank part or of confidence 0, and those of other passages; their optional fields are not looked at.
-
-        Raises
-        ------
-        ValueError : a column is missing, a value is of the wrong type or out of range, a passage is unknown (unless
-            `partial`), or every passage is.
+        DataError where a column is missing, a value is of the wrong type or out of range, or every passage is unknown.
         """
         notes: Counter[str] = Counter()
         entities: dict[str, Entity] = {}
-        triples = tuple(self._triples(frozenset(corpus.ids), entities, notes))
-        if notes[OUTSIDE] and not triples:
-            raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        return Extraction(triples, entities=tuple(entities.values()), notes=notes)
-
-    def _triples(self, known: Collection[str], entities: dict[str, Entity], notes: Counter[str]) -> Iterator[Triple]:
-        """The triples that count; `entities` gets those at their ends, in the order of appearance."""
+        triples: list[Triple] = []
+        known = frozenset(corpus.ids)
         by_id, by_name = _described(self.entities)
-        for row in self._rows():
+        for number, record in self.records():
+            row = TripleRow(self.path or "rows", number, record)
             head, relation, tail, passage = (row.text(part) for part in REQUIRED)
             if not (head and relation and tail):
                 notes["triples with a blank part"] += 1
@@ -135,8 +112,6 @@ class TriplesFile:
                 notes["triples of confidence 0"] += 1
                 continue
             if passage and passage not in known:
-                if not self.partial:
-                    wrong(row.file, row.number, "passage_id", passage, "a passage of the corpus (or partial=True)")
                 notes[OUTSIDE] += 1
                 continue
             ends = []
@@ -148,25 +123,21 @@ class TriplesFile:
                     entities[entity.name] = entity
                 ends.append(entity.name)
             weights = row.ranged("strength"), confidence
-            yield Triple(ends[0], relation, ends[1], passage, *weights, row.text("description"))
+            triples.append(Triple(ends[0], relation, ends[1], passage, *weights, row.text("description")))
+        if notes[OUTSIDE] and not triples:
+            raise DataError(f"{self.path or 'rows'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
+        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
 
-    def records(self) -> Iterator[Record]:
-        """Every record as it is."""
-        return (row.record for row in self._rows())
-
-    def _rows(self) -> Iterator[TripleRow]:
+    def records(self) -> Iterator[tuple[int, Record]]:
         """Every record with its line or number, from 1."""
-        records: Iterable[tuple[int, Record]]
-        if self.path is not None and self.path.suffix == ".jsonl":
-            records = read_jsonl(self.path)
-        elif self.path is not None and self.path.suffix != ".parquet":
-            records = read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
-        else:
-            table = self.table if self.path is None else read_parquet(self.path)
-            assert table is not None
-            batches = (batch.to_pylist() for batch in table.to_batches(10_000))
-            records = enumerate((record for batch in batches for record in batch), start=1)
-        return (TripleRow(self.path or "DataFrame", number, record) for number, record in records)
+        if self.path is None:
+            return enumerate(self.rows or (), start=1)
+        if self.path.suffix == ".jsonl":
+            return read_jsonl(self.path)
+        if self.path.suffix != ".parquet":
+            return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
+        batches = read_parquet(self.path).to_batches(10_000)
+        return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
 
 
 @dataclass(frozen=True)
@@ -207,13 +178,11 @@ def _described(file: Path | None) -> tuple[dict[str, Entity], dict[str, Entity]]
             wrong(row.file, number, " or ".join(NAMES), row.value(NAMES, str, ""), "a string that is not blank")
         if not isinstance(given := row.value(("aliases",), object, "a list") or [], list):
             wrong(row.file, number, "aliases", given, "a list")
-        aliases: dict[str, None] = {}
-        for item in given:
-            alias = item.get("surface") if isinstance(item, dict) else item
+        aliases: list[Any] = [item.get("surface") if isinstance(item, dict) else item for item in given]
+        for item, alias in zip(given, aliases, strict=True):
             if not isinstance(alias, str):
                 wrong(row.file, number, "aliases", item, "strings, or objects with a surface")
-            aliases[alias] = None
-        others = tuple(alias for alias in aliases if alias != name)
+        others = tuple(dict.fromkeys(alias for alias in aliases if alias != name))
         entity = Entity(name.strip(), row.string("type"), row.string("description"), others)
         by_name.setdefault(entity_key(entity.name), entity)
         by_id |= {id_: entity for id_ in (record.get("id"), record.get("entity_id")) if isinstance(id_, str)}

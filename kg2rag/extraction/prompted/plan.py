@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg2rag.compute import ChatModel, Completion, TokenCounter
 from kg2rag.extraction.prompted.answers import latest, named_in, unusable
 from kg2rag.extraction.prompted.schema import Entities
 from kg2rag.extraction.prompted.style import Excerpt, PromptStyle
 
-if TYPE_CHECKING:
-    import pandas as pd
 PER_MESSAGE = 4
 """Tokens that a chat template puts around a message, about."""
 
@@ -72,18 +69,14 @@ class ExtractionPlan:
             return None
         return (self.prompt_tokens * self.prompt_price + self.completion_tokens * self.completion_price) / 1e6
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a step."""
+    def __repr__(self) -> str:
         import pandas as pd
 
-        return pd.DataFrame(self.steps)
-
-    def __repr__(self) -> str:
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
         return (
             f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.to_ask:,} calls to ask, about "
             f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens, cost {cost}.\n"
-            f"{self.to_frame().to_string(index=False)}"
+            f"{pd.DataFrame(self.steps).to_string(index=False)}"
         )
 
 

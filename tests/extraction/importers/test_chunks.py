@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.extraction.importers.exported import ChunkMap, match_chunks
+from kg2rag.extraction.importers.exported import ChunkMap
 from kg2rag.types import Corpus, Passage
 
 ONE = "Ed Wood is a film by Tim Burton about a director."
@@ -22,10 +22,10 @@ CORPUS = Corpus.from_passages(
 )
 
 
-def matched(chunks: dict[str, str], partial: bool = True) -> tuple[ChunkMap, dict[str, int]]:
+def matched(chunks: dict[str, str]) -> tuple[ChunkMap, dict[str, int]]:
     notes: Counter[str] = Counter()
-    found = match_chunks(chunks, CORPUS, Path("chunks.json"), notes, partial=partial)
-    return found, {cause: count for cause, count in notes.items() if count}
+    found = ChunkMap(chunks, CORPUS, Path("chunks.json"), notes)
+    return found, +notes
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,9 @@ def test_a_chunk_holds_passages_or_is_part_of_one(text: str, rows: list[int], no
     )
 
 
-def test_chunks_outside_the_corpus_are_an_error_where_that_is_asked_for() -> None:
-    with pytest.raises(ValueError, match=r"chunks.json: 1 of 2 chunks are no passage.*'x', 'Another.*partial=True"):
-        matched({"c": ONE, "x": "Another text."}, partial=False)
-
-
 @pytest.mark.parametrize("chunks", [{}, {"x": "Another text."}])
 def test_an_export_that_shares_nothing_with_the_corpus_is_an_error(chunks: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"Load the corpus that the export was made from\."):
+    with pytest.raises(ValueError, match=rf"chunks.json: none of {len(chunks)} chunks.*Load the corpus"):
         matched(chunks)
 
 
@@ -93,16 +88,19 @@ def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(names: li
     assert BOTH.passages(["both"], names, "relations", Counter()) == passages
 
 
-def test_what_names_nothing_in_its_chunk_is_given_to_all_its_passages_and_counted() -> None:
+@pytest.mark.parametrize(
+    ("chunks", "passages", "note"),
+    [
+        (["both"], ["p0", "p1"], "given to every passage of their chunk, none of which has the names"),
+        (["gone", "one"], ["p0"], "of chunks whose text the export lacks"),
+    ],
+)
+def test_what_its_chunk_does_not_name_or_no_chunk_states_is_counted(
+    chunks: list[str], passages: list[str], note: str
+) -> None:
     notes: Counter[str] = Counter()
-    assert BOTH.passages(["both"], ["Paris"], "relations", notes) == ["p0", "p1"]
-    assert +notes == {"relations given to every passage of their chunk, none of which has the names": 1}
-
-
-def test_a_chunk_without_text_is_counted() -> None:
-    notes: Counter[str] = Counter()
-    assert BOTH.passages(["gone", "one"], ["Paris"], "entities", notes) == ["p0"]
-    assert +notes == {"entities of chunks whose text the export lacks": 1}
+    assert BOTH.passages(chunks, ["Paris"], "relations", notes) == passages
+    assert +notes == {f"relations {note}": 1}
 
 
 @pytest.mark.realdata
@@ -114,7 +112,7 @@ def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(sha
     text = "\n\n".join(corpus.contents)
     chunks = {f"chunk-{start}": text[start : start + 5000] for start in range(0, len(text), 4000)}
     notes: Counter[str] = Counter()
-    found = match_chunks(chunks, corpus, Path("chunks.json"), notes, partial=False)
+    found = ChunkMap(chunks, corpus, Path("chunks.json"), notes)
     # What must come out, found the slow way.
     whole = {id_: {row for row, passage in enumerate(corpus) if passage.text in chunk} for id_, chunk in chunks.items()}
     assert all(whole[id_] <= set(found.rows[id_]) for id_ in chunks)

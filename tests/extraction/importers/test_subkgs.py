@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs, clean
-from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
 PREAMBLE = "ere are the extracted triplets:\n\n"
@@ -126,28 +124,24 @@ def written(tmp_path: Path, *records: object) -> Path:
     return file
 
 
-def test_a_paragraph_gets_the_triples_of_all_its_sentences(tmp_path: Path) -> None:
-    found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(PARAGRAPHS)
-    assert found.triples == (
-        Triple("Ed Wood", "year", "1994", "Ed Wood"),
-        Triple("Ed Wood", "stars", "Johnny Depp", "Ed Wood"),
-    )
-    assert found.notes["titles outside the corpus"] == 1
-    assert found.notes["triples read"] == 2
-
-
-def test_a_sentence_gets_its_own_triples_and_those_of_missing_ones_are_counted(tmp_path: Path) -> None:
-    found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(SENTENCES)
-    assert found.triples == (Triple("Ed Wood", "year", "1994", "Ed Wood##0"),)
+def test_a_paragraph_gets_the_triples_of_all_its_sentences_and_a_sentence_its_own(tmp_path: Path) -> None:
+    source = KG2RAGSubgraphs(written(tmp_path, *RECORDS))
+    found = source.extract(PARAGRAPHS)
+    year, stars = ("Ed Wood", "year", "1994"), ("Ed Wood", "stars", "Johnny Depp")
+    assert found.triples == (Triple(*year, "Ed Wood"), Triple(*stars, "Ed Wood"))
+    assert (found.notes["titles outside the corpus"], found.notes["triples read"]) == (1, 2)
+    found = source.extract(SENTENCES)
+    assert found.triples == (Triple(*year, "Ed Wood##0"),)
     assert found.notes["dropped: a sentence without one passage of its own"] == 1
     assert found.notes["passages without a triple"] == 1
 
 
-def test_a_title_that_several_paragraphs_share_gets_none(tmp_path: Path) -> None:
+def test_a_title_that_several_paragraphs_share_gets_raw_triples_alone(tmp_path: Path) -> None:
     corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
     found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(corpus)
     assert found.triples == ()
     assert found.notes["dropped: a sentence without one passage of its own"] == 2
+    assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
 
 
 RAW = [
@@ -158,30 +152,19 @@ RAW = [
 ]
 
 
-@pytest.mark.parametrize("raw", [False, True])
-def test_every_triple_is_kept_letter_for_letter_beside_the_graphs(tmp_path: Path, raw: bool) -> None:
-    found = KG2RAGSubgraphs(written(tmp_path, *RAW), raw=raw).extract(SENTENCES)
-    assert found.raw == (
+def test_every_triple_is_kept_raw_and_the_graph_may_be_of_them_but_for_blank_ends(tmp_path: Path) -> None:
+    file = written(tmp_path, *RAW)
+    clean, raw = KG2RAGSubgraphs(file).extract(SENTENCES), KG2RAGSubgraphs(file, raw=True).extract(SENTENCES)
+    assert clean.raw == raw.raw
+    assert clean.raw == (
         Triple("<Ed Wood", " year ", "1994>", "Ed Wood##0"),
         Triple("It", "is", "", "Ed Wood##0"),
         *[Triple("It", "is", "it", "Ed Wood##1")] * 2,
     )
-
-
-def test_the_graph_may_be_of_the_raw_triples_but_for_blank_ends(tmp_path: Path) -> None:
-    file = written(tmp_path, *RAW)
-    clean, raw = KG2RAGSubgraphs(file).extract(SENTENCES), KG2RAGSubgraphs(file, raw=True).extract(SENTENCES)
     assert clean.triples == (Triple("Ed Wood", "year", "1994", "Ed Wood##0"),)
     assert raw.triples == tuple(triple for triple in raw.raw or () if triple.tail)
     assert raw.notes == {"triples read": 4, "raw triples with a blank end, not in the graph": 1}
-    assert KnowledgeGraph.build(raw, SENTENCES).n_triples == 2  # the repeated one merged
-
-
-def test_a_raw_triple_is_of_each_paragraph_that_has_its_title(tmp_path: Path) -> None:
-    corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
-    found = KG2RAGSubgraphs(written(tmp_path, RECORDS[0])).extract(corpus)
-    assert found.triples == ()
-    assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
+    assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, raw=True).fingerprint
 
 
 def test_no_common_title_is_an_error(tmp_path: Path) -> None:
@@ -203,12 +186,6 @@ def test_no_common_title_is_an_error(tmp_path: Path) -> None:
 def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         KG2RAGSubgraphs(written(tmp_path, record)).extract(PARAGRAPHS)
-
-
-def test_the_fingerprint_follows_the_rules(tmp_path: Path) -> None:
-    file = written(tmp_path, *RECORDS)
-    assert isinstance(KG2RAGSubgraphs(file), Extractor)
-    assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, raw=True).fingerprint
 
 
 @pytest.mark.realdata

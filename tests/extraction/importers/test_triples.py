@@ -48,8 +48,8 @@ def test_every_format_gives_the_same_triples(tmp_path: Path, suffix: str) -> Non
     assert TriplesFile(file).extract(CORPUS).triples == TRIPLES
 
 
-def test_a_frame_gives_the_same_triples() -> None:
-    assert TriplesFile.from_frame(pd.DataFrame(ROWS, index=[7, 9])).extract(CORPUS).triples == TRIPLES
+def test_rows_in_memory_give_the_same_triples() -> None:
+    assert TriplesFile(rows=tuple(ROWS)).extract(CORPUS).triples == TRIPLES
 
 
 def test_columns_go_by_their_other_names(tmp_path: Path) -> None:
@@ -63,14 +63,15 @@ def test_types_of_the_ends_become_types_of_entities(tmp_path: Path) -> None:
     assert TriplesFile(written(tmp_path, record)).extract(CORPUS).entities == (Entity("a", "film"), Entity("b"))
 
 
-def test_null_weights_take_their_defaults(tmp_path: Path) -> None:
-    (triple,) = found_in(tmp_path, {"strength": None, "confidence": None})
-    assert (triple.strength, triple.confidence) == (5.0, 1.0)
-
-
-def test_an_empty_passage_id_means_that_no_passage_states_it(tmp_path: Path) -> None:
-    first, second = found_in(tmp_path, {"passage_id": ""}, {"passage_id": None})
-    assert first.passage_id == second.passage_id == ""
+def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_states_it(tmp_path: Path) -> None:
+    changes: list[dict[str, object]] = [
+        {"strength": None, "confidence": None},
+        {"passage_id": ""},
+        {"passage_id": None},
+    ]
+    first, *others = found_in(tmp_path, *changes)
+    assert (first.strength, first.confidence) == (5.0, 1.0)
+    assert [one.passage_id for one in others] == ["", ""]
 
 
 def test_blank_parts_and_confidence_zero_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -85,14 +86,6 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
     assert found.triples == TRIPLES[1:]
     assert found.notes == {"triples of passages outside the corpus": 1}
     assert [entity.name for entity in found.entities] == ["Tim Burton", 'the "Burbank"']
-
-
-def test_triples_of_other_passages_may_be_an_error(tmp_path: Path) -> None:
-    file = written(tmp_path, ROWS[0], {**ROWS[0], "passage_id": "p9"})
-    with pytest.raises(
-        ValueError, match=r"triples.jsonl, record 2: passage_id is 'p9'; needed: a passage of the corpus"
-    ):
-        TriplesFile(file, partial=False).extract(CORPUS)
 
 
 def test_a_file_whose_passages_are_all_unknown_is_an_error(tmp_path: Path) -> None:
@@ -164,14 +157,13 @@ def test_a_malformed_entity_is_named(tmp_path: Path, entity: dict[str, object], 
         TriplesFile(written(tmp_path, ROWS[0])).extract(CORPUS)
 
 
-def test_the_fingerprint_follows_file_frame_entities_and_options(tmp_path: Path) -> None:
+def test_the_fingerprint_follows_file_rows_and_entities(tmp_path: Path) -> None:
     alone = TriplesFile(written(tmp_path, *ROWS))
     before = alone.fingerprint
     written(tmp_path, {"name": "Ed Wood"}, name="entities.jsonl")
-    frames = [TriplesFile.from_frame(pd.DataFrame(ROWS[:n])) for n in (1, 2)]
-    others = [TriplesFile(alone.path), TriplesFile(alone.path, partial=False), *frames]
-    assert len({before, *(source.fingerprint for source in others)}) == 5
-    assert all(isinstance(source, Extractor) for source in others)
+    others = [TriplesFile(alone.path), *(TriplesFile(rows=tuple(ROWS[:n])) for n in (1, 2))]
+    assert len({before, *(source.fingerprint for source in others)}) == 4
+    assert isinstance(alone, Extractor)
 
 
 @pytest.mark.realdata
