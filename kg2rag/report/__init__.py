@@ -1,4 +1,4 @@
-"""Score tables -> HTML, Markdown, LaTeX and terminal tables; nothing is computed here.
+"""Score tables -> HTML, Markdown and terminal tables; nothing is computed here.
 
 The same conventions everywhere: means in per cent (counts and gains as they are), stars where a system differs from the
 baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it is significantly above every other
@@ -7,12 +7,12 @@ system, † where a number of a system was chosen with the set in view, and ‡ 
 
 from kg2rag.report.html import Frame, HtmlPage
 from kg2rag.report.labelling import Labelling
-from kg2rag.report.markup import latex, markdown
+from kg2rag.report.markup import markdown
 from kg2rag.report.notes import notes
 from kg2rag.report.page import Tabular, page
 from kg2rag.report.questions import MEGABYTES, questions_json
 from kg2rag.report.table import Sheet, headline, rows, stars
-from kg2rag.report.terminal import TerminalTable, pairs_table, placebo_table, text_table
+from kg2rag.report.terminal import TerminalTable, placebo_table, text_table
 
 __all__ = [
     "MEGABYTES",
@@ -23,11 +23,9 @@ __all__ = [
     "Tabular",
     "TerminalTable",
     "headline",
-    "latex",
     "markdown",
     "notes",
     "page",
-    "pairs_table",
     "placebo_table",
     "questions_json",
     "rows",

@@ -11,8 +11,9 @@ import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.types.explanation import CSS as EXPLANATION
 
@@ -33,18 +34,14 @@ def render(template: str, **content: object) -> Markup:
 def document(title: str, body: Markup, data: Mapping[str, str] | None = None) -> str:
     """A whole page around a body that a template made.
 
-    `data` : script -> the JSON that it reads, see `inert`, in the element "kg2rag-NAME" before it; none is left out.
+    `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    scripts = [(name.removesuffix(".js"), inert(text), source(name)) for name, text in (data or {}).items() if text]
+    used = data or {}
+    scripts = [(name.removesuffix(".js"), text.translate(_UNSAFE), source(name)) for name, text in used.items()]
     allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
     return str(render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts))
-
-
-def inert(data: str) -> str:
-    """JSON in which no HTML can begin or end; it reads as before."""
-    return data.translate(_UNSAFE)
 
 
 def as_json(value: object) -> str:
@@ -78,15 +75,12 @@ class HtmlPage(ABC):
         return fragment(self.body())
 
 
+@dataclass(frozen=True)
 class Frame:
     """A whole page in a frame of a notebook's cell, where its script runs apart from the notebook."""
 
-    def __init__(self, page: str, height: int = 900) -> None:
-        self.page = page
-        self.height = height
-
-    def __repr__(self) -> str:
-        return "A page for a notebook; save(folder) writes report.html, which any browser opens."
+    page: str = field(repr=False)
+    height: int = 900
 
     def _repr_html_(self) -> str:
         return str(render("frame.html.j2", page=self.page, height=self.height))
@@ -108,10 +102,5 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
-        loader=PackageLoader("kg2rag.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    how: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    return Environment(loader=PackageLoader("kg2rag.report", "templates"), autoescape=True, **how)

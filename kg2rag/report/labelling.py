@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +34,6 @@ class Labelling(HtmlPage):
     kind, from a page on the disk); else in the browser's memory of the page, and, as in a notebook's frame, for as
     long as the page is open. `save` downloads them. A question whose hits are all irrelevant is kept, without gold.
 
-    Attributes
-    ----------
     questions : rows of the file to be, each with `id` and `question`, and whatever else stays in it, such as `answers`.
     pool : question -> its hits, in the order in which they are shown.
     corpus : has their texts; None where they are not known.
@@ -59,21 +56,19 @@ class Labelling(HtmlPage):
         """The place of the script."""
         return render("label.html.j2", title=self.title, alone=True)
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Names what is asked: the same questions and hits have the same judgements."""
         return hashlib.sha256(as_json([[*map(dict, self.questions)], self.pool]).encode()).hexdigest()[:8]
 
     def data(self) -> str:
         """What the page's script reads, as JSON."""
-        asked = []
+        asked, passages = [], dict[str, tuple[str, str]]()
         for row in self.questions:
             hits = list(self.pool[row["id"]])
-            numbers = {id_: at for at, id_ in enumerate(hits)}
-            runs = [[numbers[id_] for id_ in run] for run in self.runs.get(row["id"], ())]
+            runs = [list(map(hits.index, run)) for run in self.runs.get(row["id"], ())]
             asked.append({"row": dict(row), "hits": hits, "runs": runs})
-        passages = dict[str, tuple[str, str]]()
-        for id_ in dict.fromkeys(id_ for hits in self.pool.values() for id_ in hits):
+        for id_ in (id_ for hits in self.pool.values() for id_ in hits):
             passage = self.corpus and self.corpus[self.corpus.row(id_)]
             passages[id_] = (passage.title, passage.text[:LETTERS]) if passage else ("", "")
         return as_json({"key": self.key, "questions": asked, "passages": passages, "scores": self.scores})
@@ -98,8 +93,6 @@ class Labelling(HtmlPage):
         places = [Path(one) for one in folders] or [Path(), Path.home() / "Downloads"]
         found = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
         if not found:
-            looked = " or ".join(map(str, places))
-            raise FileNotFoundError(
-                f"No questions-{self.key}.jsonl in {looked}. Press save in the page, or move it there."
-            )
+            looked = f"No questions-{self.key}.jsonl in {' or '.join(map(str, places))}."
+            raise FileNotFoundError(f"{looked} Press save in the page, or move it there.")
         return max(found, key=lambda file: file.stat().st_mtime)

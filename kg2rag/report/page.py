@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, document, fragment, render
-from kg2rag.report.markup import latex, markdown
+from kg2rag.report.markup import markdown
 from kg2rag.report.notes import notes
 from kg2rag.report.table import Sheet, headline, pair_rows, placebo_rows, rows
 from kg2rag.report.terminal import TerminalTable
@@ -25,7 +25,7 @@ TESTS = {"pairs": pair_rows, "placebos": placebo_rows}
 
 
 class Tabular(ABC):
-    """A result with a `sheet`: Jupyter, the terminal, Markdown and LaTeX show that."""
+    """A result with a `sheet`: Jupyter, the terminal and Markdown show that."""
 
     @property
     @abstractmethod
@@ -33,7 +33,7 @@ class Tabular(ABC):
         """The content of the printed tables."""
 
     def _repr_html_(self) -> str:
-        return table_html(self.sheet)
+        return fragment(render("table.html.j2", **_table(self.sheet, caption=headline(self.sheet.config))))
 
     def __rich__(self) -> TerminalTable:
         return TerminalTable(self.sheet)
@@ -41,15 +41,6 @@ class Tabular(ABC):
     def to_markdown(self) -> str:
         """A table for a README: means in per cent, intervals, stars by Holm."""
         return markdown(self.sheet)
-
-    def to_latex(self) -> str:
-        """A `booktabs` table for a paper: means in per cent, intervals, stars by Holm."""
-        return latex(self.sheet)
-
-
-def table_html(sheet: Sheet) -> str:
-    """The table alone, for a notebook's cell."""
-    return fragment(render("table.html.j2", **{**_table(sheet), "caption": headline(sheet.config)}))
 
 
 def page(
@@ -65,8 +56,6 @@ def page(
 ) -> str:
     """The whole report: fit for screen (light or dark) and paper; what is not given is left out.
 
-    Parameters
-    ----------
     data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked into; "label.js" -> a
         `Labelling`'s data, hits of questions without gold.
     curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
@@ -78,13 +67,15 @@ def page(
     further : views that are shown below, such as waterfalls.
     """
     config, tests, data = sheet.config, tests or {}, data or {}
+    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
+    drawn |= {name: plots.recall_curve(curve, sheet.baseline) for name, curve in (curves or {}).items() if len(curve)}
     body = render(
         "report.html.j2",
         **_table(sheet),
         data=config.get("data", {}),
         config=config,
         questions="page.js" in data,
-        figures=_figures(sheet, curves or {}),
+        figures={name: plots.to_svg(figure, name) for name, figure in drawn.items()},
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
         **{name: list(of(sheet, tests[name], sheet.metrics[0])) if name in tests else [] for name, of in TESTS.items()},
         second=None if second is None else _table(second),
@@ -96,31 +87,17 @@ def page(
     return document(headline(config), body, data)
 
 
-def _table(sheet: Sheet) -> dict[str, Any]:
+def _table(sheet: Sheet, caption: str = "") -> dict[str, Any]:
     builds = any(seconds == seconds for seconds in sheet.build_seconds.values())
-    return {
-        "rows": rows(sheet),
-        "metrics": sheet.metrics,
-        "baseline": sheet.baseline,
-        "notes": notes(sheet),
-        "builds": builds,
-        "caption": "",
-    }
-
-
-def _figures(sheet: Sheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
-    shown = {"k": plots.recall_curve, "tokens": plots.token_curve}
-    drawn |= {name: shown[name](curve, sheet.baseline) for name, curve in curves.items() if len(curve)}
-    return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
+    table = {"rows": rows(sheet), "metrics": sheet.metrics, "baseline": sheet.baseline, "notes": notes(sheet)}
+    return {**table, "builds": builds, "caption": caption}
 
 
 def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A grouped table for the template: a group, its n, and per system the means."""
-    metrics = [column for column in frame.columns if column != "n"]
     groups = []
     for group, part in frame.groupby(level=0, sort=False):
-        named: Any = part.iterrows()
-        systems = [(name, [f"{row[m] * sheet.scale(m):.1f}" for m in metrics]) for (_, name), row in named]
+        named: Any = part.drop(columns="n").droplevel(0).iterrows()
+        systems = [(name, [f"{mean * sheet.scale(m):.1f}" for m, mean in row.items()]) for name, row in named]
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import visible
-from kg2rag.types import Explanation, QADataset, Query, Question
+from kg2rag.types import Explanation, QADataset, Query, Question, require_k
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -63,26 +63,25 @@ class QuestionExplanation(HtmlPage):
 def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> QuestionExplanation:
     """What some systems return for a question, and why.
 
-    Parameters
-    ----------
     question : the id or the text of a question of the set, or any other question, whose gold is unknown.
     k : hits shown. Gold beyond them is named with its rank, if it has one.
 
-    Raises
-    ------
-    ValueError : no system, or a word that is no id: see `find_question`.
+    Raises ValueError: no system, or a word that is no id: see `find_question`.
     """
     if not systems:
         raise ValueError("No system to explain. Name at least one.")
-    if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}.")
+    require_k(k)
     known, query = find_question(data, question)
     asked, ids = known or Question("", query.text, gold={}), data.corpus.ids
     gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(asked).items()}
     explanations = {}
     for name, system in systems.items():
         ranking = system.retrieve(query, max(k, len(data.corpus)))
-        texts = {id_: _excerpt(id_, data) for id_ in ranking.passage_ids[:k]}
+        texts = {}
+        for id_ in ranking.passage_ids[:k]:
+            passage = data.corpus[data.corpus.row(id_)]  # by id: rows of a loaded ranking are positions in its own ids
+            words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
+            texts[id_] = f"{passage.title}: {words}" if passage.title and passage.title != id_ else words
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
 
@@ -92,23 +91,15 @@ def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
 
     ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
     """
-    wanted = given.strip()
-    for named in ([question.id for question in data.questions], [question.text.strip() for question in data.questions]):
+    wanted, ids = given.strip(), [question.id for question in data.questions]
+    for named in (ids, [question.text.strip() for question in data.questions]):
         if wanted in named:
             at = named.index(wanted)
             return data.questions[at], data.queries[at]
-    if len(wanted.split()) < 2 and "?" not in wanted:
-        ids = [question.id for question in data.questions]
-        if near := get_close_matches(wanted, ids, n=3, cutoff=0.5) if wanted else ids[:3]:
-            raise ValueError(
-                f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "
-                "several words, a name that is not spelt like an id, or a question mark."
-            )
+    near = get_close_matches(wanted, ids, n=3, cutoff=0.5) if wanted else ids[:3]
+    if near and len(wanted.split()) < 2 and "?" not in wanted:
+        raise ValueError(
+            f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "
+            "several words, a name that is not spelt like an id, or a question mark."
+        )
     return None, Query("new", given)
-
-
-def _excerpt(id_: str, data: QADataset) -> str:
-    """Title and beginning of a passage."""
-    passage = data.corpus[data.corpus.row(id_)]  # by id: the rows of a loaded ranking are positions in its own ids
-    words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
-    return f"{passage.title}: {words}" if passage.title and passage.title != passage.id else words

@@ -13,7 +13,7 @@ import numpy as np
 
 from kg2rag.report.html import as_json
 from kg2rag.report.table import Sheet
-from kg2rag.types import QADataset, Question, Ranking, Triple
+from kg2rag.types import QADataset, Question, Ranking
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,13 @@ class _Writer:
             "formulas": [-1 if formulas[one] is None else self._shared("formulas", formulas[one]) for one in stages],
             "parts": self._shared("parts", list(parts)),
             "values": [[_number(column[at]) for column in parts.values()] for at in range(len(first))],
-            "paths": [[self._triple(one) for one in ranking.paths.get(int(row), ())] for row in first.rows],
+            "paths": [
+                [
+                    self._shared("triples", (one.head, one.relation, one.tail, _number(one.strength), one.description))
+                    for one in ranking.paths.get(int(row), ())
+                ]
+                for row in first.rows
+            ],
             "gold": [min((places[p] for p in passages if p in places), default=0) for passages in gold.values()],
             "length": len(ranking),
             "notes": [[name, text[:NOTE]] for name, text in notes_of(ranking).items()],
@@ -81,10 +87,6 @@ class _Writer:
 
     def _shared(self, kind: str, value: Any) -> int:
         return self.number(kind, str(value), lambda: value)
-
-    def _triple(self, triple: Triple) -> int:
-        told = (triple.head, triple.relation, triple.tail, _number(triple.strength), triple.description)
-        return self.number("triples", told, lambda: told)
 
     def _passage(self, id_: str) -> int:
         def told() -> list[str]:
@@ -106,20 +108,13 @@ def questions_json(
 ) -> str:
     """Everything that the page shows of the questions.
 
-    Parameters
-    ----------
     rankings : system -> its rankings, in the order of the questions.
     per_query : one row per system and question: query_id, system, type, hops, question and one column per metric.
-    data : has texts, gold and answers; without it the page shows ids.
+    data : has texts, gold and answers; without it the page shows ids. ValueError: data with other questions.
     megabytes : of the questions with their hits, about; those beyond have scores alone.
-
-    Raises
-    ------
-    ValueError : data with other questions.
     """
-    ids = None if data is None else [question.id for question in data.questions]
     for name, run in rankings.items():
-        if data is not None and [ranking.query_id for ranking in run] != ids:
+        if data is not None and [ranking.query_id for ranking in run] != [question.id for question in data.questions]:
             raise ValueError(
                 f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
             )

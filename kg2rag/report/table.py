@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
@@ -37,8 +37,6 @@ def scales(scores: pd.DataFrame, shown: str = "") -> dict[str, float]:
 class Sheet:
     """The content of a printed table.
 
-    Attributes
-    ----------
     scores : one row per system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses,
         detectable, p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
     ms_per_query : system -> milliseconds.
@@ -80,17 +78,14 @@ class Sheet:
         """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
         return self._scales[metric]
 
-    @cached_property
-    def _scales(self) -> dict[str, float]:
-        return scales(self.scores, self.metric)
+    _scales = cached_property(lambda self: scales(self.scores, self.metric))
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""
         return 1 if self.scale(metric) == 100 else 2
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One system's score in one metric, as it is printed; `spread` is the standard deviation between seeds."""
 
     mean: str
@@ -103,22 +98,16 @@ class Cell:
     bold: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One system of the table; `larger` describes how much more it returns than the others, `marks` are its signs."""
+class Row(NamedTuple):
+    """One system of the table, its `name` with its marks; `larger` says how much more it returns than the others."""
 
     system: str
+    name: str
     is_baseline: bool
-    cells: tuple[Cell, ...]
+    cells: list[Cell]
     ms: str
     larger: str
-    build: str = ""
-    marks: str = ""
-
-    @property
-    def name(self) -> str:
-        """The system with its marks."""
-        return f"{self.system} {self.marks}" if self.marks else self.system
+    build: str
 
 
 def stars(p: float) -> str:
@@ -133,23 +122,15 @@ def p_text(p: float) -> str:
 
 def rows(sheet: Sheet) -> list[Row]:
     """The printed table."""
-    table: dict[str, list[Cell]] = {name: [] for name in sheet.systems}
-    tuned = sheet.tuned
-    records: Any = sheet.scores.itertuples(index=False)
-    for record in records:
-        table[record.system].append(_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)))
-    return [
-        Row(
-            name,
-            name == sheet.baseline,
-            tuple(cells),
-            _short(sheet.ms_per_query[name]),
-            sheet.larger.get(name, ""),
-            _short(sheet.build_seconds.get(name, float("nan"))),
-            TUNED * (name in tuned) + LARGER * (name in sheet.larger),
-        )
-        for name, cells in table.items()
-    ]
+    tuned, table, records = sheet.tuned, list[Row](), dict(iter(sheet.scores.groupby("system", sort=False)))
+    for name in sheet.systems:
+        marks = TUNED * (name in tuned) + LARGER * (name in sheet.larger)
+        own: Any = records[name].itertuples(index=False)
+        cells = [_cell(one, sheet.scale(one.metric), sheet.digits(one.metric)) for one in own]
+        times = _short(sheet.ms_per_query[name]), _short(sheet.build_seconds.get(name, float("nan")))
+        shown = f"{name} {marks}" if marks else name
+        table.append(Row(name, shown, name == sheet.baseline, cells, times[0], sheet.larger.get(name, ""), times[1]))
+    return table
 
 
 def _short(time: float) -> str:
@@ -158,29 +139,25 @@ def _short(time: float) -> str:
 
 
 def _cell(record: Any, factor: float, digits: int) -> Cell:
-    tested = record.p_holm == record.p_holm  # NaN in the baseline's row
-    repeated = record.seed_sd == record.seed_sd
+    low, high, spread = (
+        "" if number != number else f"{number * factor:.{digits}f}"  # NaN
+        for number in (record.ci_low, record.ci_high, record.seed_sd)
+    )
     return Cell(
         mean=f"{record.mean * factor:.{digits}f}",
-        low=_end(record.ci_low * factor, digits),
-        high=_end(record.ci_high * factor, digits),
+        low=low or "?",
+        high=high or "?",
         stars=stars(record.p_holm),
-        counts=f"{record.wins}/{record.ties}/{record.losses}" if tested else "",
+        counts=f"{record.wins}/{record.ties}/{record.losses}" if record.p_holm == record.p_holm else "",
         p=p_text(record.p_holm),
-        spread=f"± {record.seed_sd * factor:.{digits}f}" if repeated else "",
+        spread=f"± {spread}" if spread else "",
         bold=bool(record.p_best < LEVEL),
     )
 
 
-def _end(value: float, digits: int) -> str:
-    """An end of an interval; a question mark where nothing is known of it."""
-    return "?" if value != value else f"{value:.{digits}f}"
-
-
 def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
     """Pairs as they are printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
-    factor, digits = sheet.scale(metric), sheet.digits(metric)
-    records: Any = pairs.itertuples(index=False)
+    factor, digits, records = sheet.scale(metric), sheet.digits(metric), cast(Any, pairs.itertuples(index=False))
     for r in records:
         difference = f"{r.difference * factor:+.{digits}f}{stars(r.p_holm):<3}"
         texts = (difference, p_text(r.p_holm), f"{r.effect_size:+.2f}")
@@ -189,8 +166,7 @@ def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[
 
 def placebo_rows(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
     """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
-    factor, digits = sheet.scale(metric), sheet.digits(metric)
-    records: Any = placebos.itertuples(index=False)
+    factor, digits, records = sheet.scale(metric), sheet.digits(metric), cast(Any, placebos.itertuples(index=False))
     for r in records:
         means = (f"{value * factor:.{digits}f}" for value in (r.mean, r.placebo))
         low, high = (f"{value * factor:+.{digits}f}" for value in (r.ci_low, r.ci_high))

@@ -6,9 +6,9 @@ into several tables, one below the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kg2rag.report.notes import notes
-from kg2rag.report.table import Cell, Sheet, headline, pair_rows, placebo_rows, rows
+from kg2rag.report.table import Sheet, headline, placebo_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,32 +31,25 @@ class TerminalTable:
     sheet: Sheet
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(headline(self.sheet.config), style="italic")
-        tables, full = self._fitting(console, options)
-        yield from tables
-        for note in [*([] if full else [_NARROW]), *notes(self.sheet)]:
-            yield Text(note, style="dim")
-
-    def _fitting(self, console: Console, options: ConsoleOptions) -> tuple[list[Table], bool]:
-        """Tables no wider than there is room, and whether they show everything."""
-
         def fits(table: Table) -> bool:
             wide = options.update(width=10_000, max_width=10_000)
             return Measurement.get(console, wide, table).maximum <= options.max_width
 
-        metrics = range(len(self.sheet.metrics))
-        whole = _table(self.sheet, list(metrics), full=True)
-        if fits(whole):
-            return [whole], True
-        blocks: list[list[int]] = [[]]
-        for metric in metrics:
-            if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], metric], full=False)):
-                blocks.append([])
-            blocks[-1].append(metric)
-        return [_table(self.sheet, block, full=False) for block in blocks], False
+        yield Text(headline(self.sheet.config), style="italic")
+        metrics, below = range(len(self.sheet.metrics)), notes(self.sheet)
+        if fits(whole := _table(self.sheet, metrics, full=True)):
+            yield whole
+        else:
+            below, blocks = [_NARROW, *below], list[list[int]]([[]])
+            for metric in metrics:
+                if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], metric], full=False)):
+                    blocks.append([])
+                blocks[-1].append(metric)
+            yield from (_table(self.sheet, block, full=False) for block in blocks)
+        yield from (Text(note, style="dim") for note in below)
 
 
-def _table(sheet: Sheet, metrics: list[int], *, full: bool) -> Table:
+def _table(sheet: Sheet, metrics: Sequence[int], *, full: bool) -> Table:
     """The table of some metrics; `full` has intervals and counts."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     table.add_column("system", no_wrap=True)
@@ -66,28 +59,15 @@ def _table(sheet: Sheet, metrics: list[int], *, full: bool) -> Table:
         table.add_column(Text(header), justify="right", no_wrap=True)
     table.add_column("ms/\nquery", justify="right", no_wrap=True)
     for row in rows(sheet):
-        name = Text(row.name)
-        if row.is_baseline and full:
-            name.append("\nbaseline", style="dim")
-        table.add_row(name, *(_cell(row.cells[metric], full=full) for metric in metrics), row.ms)
+        texts = [Text(row.name).append("\nbaseline" if row.is_baseline and full else "", style="dim")]
+        for cell in (row.cells[metric] for metric in metrics):
+            # Stars have a fixed width, so that the numbers of a column stay aligned.
+            text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
+            text.append(f"\n{cell.spread}" if cell.spread else "", style="not bold")
+            below = [f"{cell.low}–{cell.high}", cell.counts] if full else []
+            texts.append(text.append("".join(f"\n{line}" for line in below if line), style="dim not bold"))
+        table.add_row(*texts, row.ms)
     return table
-
-
-def _cell(cell: Cell, *, full: bool) -> Any:
-    # Stars have a fixed width, so that the numbers of a column stay aligned.
-    text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
-    if cell.spread:
-        text.append(f"\n{cell.spread}", style="not bold")
-    if full:
-        text.append(f"\n{cell.low}–{cell.high}", style="dim not bold")
-        text.append(f"\n{cell.counts}" if cell.counts else "", style="dim not bold")
-    return text
-
-
-def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
-    """Every pair of systems in one metric, from the columns of `Comparison.pairs`."""
-    rows = ((f"{a}\nless {b}", *rest) for a, b, *rest in pair_rows(sheet, pairs, metric))
-    return text_table(f"Every pair in {metric}", ("pair", "difference", "p", "d", "w/t/l"), rows)
 
 
 def placebo_table(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Table:

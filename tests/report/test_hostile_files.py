@@ -20,7 +20,7 @@ from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.report import Sheet, latex, markdown
+from kg2rag.report import Sheet, markdown
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import console as console_of
@@ -102,18 +102,6 @@ def in_pipe_table(text: str, _: Path) -> None:
     assert not re.search(r"(?<!\\)<[a-z/]", "\n".join(lines))
 
 
-def in_latex(text: str, _: Path) -> None:
-    table, _, after = latex(sheet(text)).partition("\\end{tabular}\n")
-    assert all(line.startswith("% ") for line in after.splitlines())
-    body = table.split("\\midrule\n")[1].split("\\bottomrule")[0]
-    rows = body.split(" \\\\\n")[:-1]
-    assert len(rows) == 2
-    name, *cells = re.split(r"(?<!\\)&", rows[0])
-    assert len(cells) == 2
-    escaped = r"\\[&%$#_{}]|\\(?:textasciitilde|textasciicircum|textbackslash|space)\s?|\$\^\{\\d+agger\}\$"
-    assert not set(re.sub(escaped, "", name)) & set("\\&%$#_{}~^")
-
-
 def in_trec_run(text: str, folder: Path) -> None:
     corpus = Corpus.from_passages([Passage(text, "t", "x", "d", 0)])
     ranking = Ranking(text, np.array([0]), np.array([0.5]), corpus.ids)
@@ -157,7 +145,6 @@ SURFACES: Mapping[str, Callable[[str, Path], None]] = {
     "headings of csv": in_csv_headings,
     "Markdown": in_markdown,
     "pipe table": in_pipe_table,
-    "LaTeX": in_latex,
     "TREC run": in_trec_run,
     "TREC qrels": in_trec_qrels,
     "terminal": in_terminal,

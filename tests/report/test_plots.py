@@ -91,7 +91,9 @@ def test_flat_scores_and_a_single_depth_can_be_drawn(value):
 
 
 def test_a_line_by_tokens_ends_where_it_is_blank_and_is_named_with_its_last_value():
-    frame = pd.DataFrame({"a": [0.2, 0.4, 0.6], "b": [0.1, 0.3, float("nan")]}, index=pd.Index([100, 500, 1000]))
+    frame = pd.DataFrame(
+        {"a": [0.2, 0.4, 0.6], "b": [0.1, 0.3, float("nan")]}, index=pd.Index([100, 500, 1000], name="tokens")
+    )
     axis = plots.token_curve(frame, "a").axes[0]
     assert sorted(text.get_text() for text in axis.texts) == ["a  60.0", "b  30.0"]
     assert axis.get_xlabel() == "tokens returned"

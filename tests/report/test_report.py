@@ -9,7 +9,6 @@ import pytest
 
 from kg2rag import report
 from kg2rag.report.notes import notes
-from kg2rag.report.page import table_html
 from kg2rag.report.table import placebo_rows
 
 NASTY = 'a&b<script>alert("x")</script>'
@@ -54,6 +53,10 @@ def printed(sheet: report.Sheet, width: int) -> str:
     console = Console(width=width, record=True, file=StringIO())
     console.print(report.TerminalTable(sheet))
     return console.export_text()
+
+
+def table_html(sheet: report.Sheet) -> str:
+    return type("Shown", (report.Tabular,), {"sheet": sheet})()._repr_html_()
 
 
 def page(scores: pd.DataFrame) -> str:
@@ -126,12 +129,6 @@ def test_markdown_by_hand(scores):
         "| graph\\_x | **60.0**\\*\\*\\* (50.0 to 70.0) | 12.3 |",
         "| bm25 | 40.0\\* (30.0 to 50.0) | 346 |",
     ]
-
-
-def test_latex_escapes_names_and_marks_the_best(scores):
-    text = report.latex(sheet(scores))
-    assert r"graph\_x & \textbf{60.0}$^{***}$ {\scriptsize [50.0, 70.0]} & 12.3 \\" in text
-    assert r"\toprule" in text
 
 
 def test_the_terminal_table_shows_interval_and_counts(scores):
@@ -211,7 +208,6 @@ def test_a_larger_set_is_flagged_in_every_format(scores):
     assert "‡ bm25 returns 1.50 times the tokens of the others." in report.notes(flagged)
     assert [row.name for row in report.rows(flagged)] == ["dense", "graph_x", "bm25 ‡"]
     assert "| bm25 ‡ | 40.0" in report.markdown(flagged)
-    assert r"bm25$^{\ddagger}$ & 40.0" in report.latex(flagged)
     assert "bm25 ‡" in table_html(flagged)
     assert "bm25 ‡" in printed(flagged, 100)
 
@@ -230,7 +226,6 @@ def test_several_seeds_show_the_spread_between_them(scores):
     assert [row.cells[0].spread for row in report.rows(repeated)] == ["", "± 1.2", ""]
     assert "graph_x (2)" in report.notes(repeated)[2]
     assert "**60.0**\\*\\*\\* ± 1.2 (50.0 to 70.0)" in report.markdown(repeated)
-    assert r"$\pm$ 1.2" in report.latex(repeated)
     assert "± 1.2" in table_html(repeated)
     assert "± 1.2" in printed(repeated, 100)
 
@@ -241,16 +236,6 @@ def test_pairs_are_printed_with_their_signs(scores):
     assert list(pair_rows(sheet(scores), pairs(), "recall@5")) == [
         ("dense", NASTY, "−10.0** ", ".004", "−0.42", "3/2/9")
     ]
-
-
-def test_pairs_fit_a_terminal_of_eighty_columns_whole(scores):
-    from rich.console import Console
-
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(report.pairs_table(sheet(scores), pairs().assign(a="confidence_gat/expanded"), "recall@5"))
-    text = console.export_text()
-    for part in ("confidence_gat/expanded", f"less {NASTY}", "−10.0**", ".004", "−0.42", "3/2/9"):
-        assert part in text
 
 
 def test_the_report_says_how_many_pairs_were_corrected_for_and_marks_winners_that_were_tested_alone(scores):

@@ -32,16 +32,14 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
     `totals` : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
-    whole = totals.iloc[-1]
-    losses = [loss for loss in LOST_AT[:-1] if whole[loss]]
-    types = list(totals.index) if len(totals) > 1 else []
-    heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(types) + 0.2] if types else [])]
+    losses, several = [loss for loss in LOST_AT[:-1] if totals[loss].iloc[-1]], len(totals) > 1
+    heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(totals) + 0.2] if several else [])]
     made = figure(sum(heights) + 0.9)
     made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
     axes = made.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    _fall(axes[0], whole, losses)
-    if types:
-        _stacks(axes[1], totals.loc[types])
+    _fall(axes[0], totals.iloc[-1], losses)
+    if several:
+        _stacks(axes[1], totals)
     return made
 
 
@@ -66,26 +64,17 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
 def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
     """Write a bar's count: right of it, inside it where the axis ends there, or left of it where it is too slim."""
     text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
-    if ends[1] <= 0.85 * gold:
-        at, side, shift, colour = ends[1], "left", 4, INK
-    elif count > 0.2 * gold:
-        at, side, shift, colour = ends[1], "right", -4, PAPER
-    else:
-        at, side, shift, colour = ends[0], "right", -4, INK
-    axis.annotate(
-        text, (at, place), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=9, color=colour
-    )
+    beside, inside = ends[1] <= 0.85 * gold, count > 0.2 * gold
+    style: Any = {"ha": "left" if beside else "right", "color": INK if beside or not inside else PAPER, "fontsize": 9}
+    at, shift = (ends[1] if beside or inside else ends[0], place), (4 if beside else -4, 0)
+    axis.annotate(text, at, shift, textcoords="offset points", va="center", **style)
 
 
 def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     """Found first, then the losses from the last step to the first, so that the nearest to found is beside it."""
-    ends = np.zeros(len(totals))
-    places = list(range(len(totals)))
-    gold = totals["gold"].to_numpy(dtype=float)
-    for loss in reversed(LOST_AT):
+    ends, places, gold = np.zeros(len(totals)), list(range(len(totals))), totals["gold"].to_numpy(dtype=float)
+    for loss in (loss for loss in reversed(LOST_AT) if totals[loss].any()):
         counts = totals[loss].to_numpy(dtype=float)
-        if not counts.any():
-            continue
         widths = counts / gold
         axis.barh(places, widths, left=ends, height=0.66, color=COLOURS[loss], alpha=0.9, label=loss)
         for place, width, end, count in zip(places, widths, ends, counts, strict=True):
@@ -96,10 +85,8 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
-    axis.legend(
-        loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, labelcolor=INK,
-        handlelength=1, handleheight=1, columnspacing=1.2, borderaxespad=0,
-    )  # fmt: skip
+    keys: Any = {"handlelength": 1, "handleheight": 1, "columnspacing": 1.2, "borderaxespad": 0, "labelcolor": INK}
+    axis.legend(loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, **keys)
     bare(axis, edge=False)
 
 
@@ -132,19 +119,14 @@ def network(
     highlight: Collection[str] = (),
     relations: bool = True,
     size: tuple[float, float] = (9.4, 6.0),
-    seed: int = 0,
 ) -> Figure:
     """Entities as labelled dots, triples as arrows that carry their relation; parallel triples share one arrow.
 
-    Parameters
-    ----------
     graph : as `KnowledgeGraph.to_networkx` gives it; edges with a `relation`, and a `strength` for their width.
     highlight : nodes drawn larger, with bold labels.
     relations : whether arrows are labelled.
-    seed : of the spring layout; equal graphs and seeds give equal figures.
+    size : width and height in inches.
 
-    Raises
-    ------
     ValueError : a graph of more than 80 nodes, of which no picture can be read; draw a neighbourhood of it.
     """
     import networkx as nx
@@ -157,30 +139,21 @@ def network(
     if not len(graph):
         axis.text(0.5, 0.5, "an empty graph", ha="center", va="center", color=GREY)
         return picture
-    arrows = _joined(graph)
-    places = nx.spring_layout(nx.Graph(graph), seed=seed, k=1.6 / len(graph) ** 0.5, iterations=200)
-    for (head, tail), (names, strength) in arrows.items():
+    places = nx.spring_layout(nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200)
+    arrows: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    for head, tail, about in graph.edges(data=True):
+        arrows.setdefault((head, tail), []).append(about)
+    for (head, tail), parallel in arrows.items():
+        names = filter(None, dict.fromkeys(str(one.get("relation", "")) for one in parallel))
+        strength = max(float(one.get("strength", 5.0)) for one in parallel)
         _arrow(axis, places[head], places[tail], "\n".join(names) if relations else "", 0.5 + strength / 8)
     for node, place in places.items():
-        stands_out = node in highlight
-        colour = PALETTE[1] if stands_out else PALETTE[0]
-        axis.scatter(place[0], place[1], s=90 if stands_out else 40, color=colour, zorder=3)
+        dot, colour, weight = (90, PALETTE[1], "bold") if node in highlight else (40, PALETTE[0], "normal")
+        axis.scatter(place[0], place[1], s=dot, color=colour, zorder=3)
         around = [places[other] - place for other in set(nx.all_neighbors(graph, node)) - {node}]
-        _label(axis, place, str(node), around, weight="bold" if stands_out else "normal")
+        _label(axis, place, str(node), around, weight=weight)
     axis.margins(0.16, 0.08)
     return picture
-
-
-def _joined(graph: nx.Graph) -> dict[tuple[Any, Any], tuple[list[str], float]]:
-    """(head, tail) -> the relations between them, each once, and the greatest strength."""
-    arrows: dict[tuple[Any, Any], tuple[list[str], float]] = {}
-    for head, tail, about in graph.edges(data=True):
-        names, strength = arrows.get((head, tail), ([], 0.0))
-        relation = str(about.get("relation", ""))
-        if relation and relation not in names:
-            names = [*names, relation]
-        arrows[head, tail] = (names, max(strength, float(about.get("strength", 5.0))))
-    return arrows
 
 
 def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:

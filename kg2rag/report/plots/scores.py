@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 LINE = 0.2  # inches, of a line of text
 KEY = 0.055  # of the axes' width, of the piece of line beside a name
@@ -68,16 +67,15 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
 
 
-def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
+def difference_plot(table: pd.DataFrame) -> Figure:
     """One panel per group: differences as points with their intervals, on the same rows and scale; a line at none.
 
     A point is filled where the interval leaves out 0.
 
-    Parameters
-    ----------
-    table : columns group, name, difference, low, high; a name that a group lacks has an empty row there.
-    scale : factor of the numbers shown; 100 for points of a metric in [0, 1].
+    `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a group lacks has an
+    empty row there.
     """
+    scale = 100
     groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
     made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
     least, most = (scale * min(0, table["low"].min()), scale * max(0, table["high"].max()))
@@ -93,8 +91,7 @@ def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
         axis.set_title(group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False)
         axis.set_yticks(range(len(names)), names, parse_math=False)
         axis.set_ylim(len(names) - 0.5, -0.5)
-        bare(axis)
-        axis.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.7)
+        bare(axis, grid="x")
     return made
 
 
@@ -126,8 +123,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     axis.set_xticks(range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False)
     axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
-    for side in axis.spines.values():
-        side.set_visible(False)
+    axis.spines[:].set_visible(False)
     bar = made.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
     bar.set_label(f"points from {baseline}", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, labelcolor=INK)
@@ -142,7 +138,15 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
     types = list(dict.fromkeys(reach["type"]))
     made, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
     for axis, type_ in zip(axes, types, strict=True):
-        _reach_panel(axis, type_, reach[reach["type"] == type_])
+        part = reach[reach["type"] == type_]
+        for column, (_, colour, style) in _LINES.items():
+            shares = 100 * part[column].to_numpy(dtype=float)
+            axis.plot(part["hops"], shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
+        title = f"{type_}, {part['questions'].iloc[0]} questions"
+        axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+        axis.set_xticks(part["hops"], list(map(str, part["hops"])))
+        axis.set_ylim(-2, 103)
+        bare(axis, grid="y")
     labels, text = [label for label, _, _ in _LINES.values()], {"fontsize": 9.5, "color": INK}
     made.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
     made.supxlabel("triples walked from the question's entities", **text)
@@ -150,36 +154,12 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
     return made
 
 
-def _reach_panel(axis: Axes, type_: str, reach: pd.DataFrame) -> None:
-    hops = reach["hops"].to_numpy()
-    for column, (_, colour, style) in _LINES.items():
-        shares = 100 * reach[column].to_numpy(dtype=float)
-        axis.plot(hops, shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
-    title = f"{type_}, {reach['questions'].iloc[0]} questions"
-    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
-    axis.set_xticks(hops, [str(hop) for hop in hops])
-    axis.set_ylim(-2, 103)
-    bare(axis)
-    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
-
-
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
-    """Mean recall against depth, on a log axis; each line is named at its end.
+    """Mean recall against depth or tokens returned, on a log axis; each line is named at its end.
 
-    `curve` : index k from 1, one column per system, values in [0, 1].
+    `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends where they are NaN.
     """
-    return _curve(curve, baseline, "passages retrieved, k", "recall@k, per cent")
-
-
-def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
-    """Mean recall against the tokens returned, on a log axis; each line is named at its end.
-
-    `curve` : index tokens from 1, one column per system, values in [0, 1]; a line ends where they are blank (NaN).
-    """
-    return _curve(curve, baseline, "tokens returned", "recall, per cent")
-
-
-def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
+    by_tokens = curve.index.name == "tokens"
     made = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = made.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
     depths = curve.index.to_numpy(dtype=float)
@@ -197,17 +177,21 @@ def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
     bottom = 10 * math.floor(10 * float(lowest) - 1e-9)
     top = min(100.0, 10 * math.ceil(10 * float(highest) + 1e-9))
     axis.set_ylim(max(bottom, 0), max(top, bottom + 10) + 1)
-    bare(axis)
-    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
-    axis.set_xlabel(across, fontsize=9.5, color=INK)
-    axis.set_ylabel(up, fontsize=9.5, color=INK)
-    drawn = curve.dropna(axis="columns", how="all")
-    _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, drawn_as)
+    bare(axis, grid="y")
+    axis.set_xlabel("tokens returned" if by_tokens else "passages retrieved, k", fontsize=9.5, color=INK)
+    axis.set_ylabel("recall, per cent" if by_tokens else "recall@k, per cent", fontsize=9.5, color=INK)
+    ends = 100 * curve.ffill().iloc[-1].dropna()
+    _name_lines(axis, {str(name): float(end) for name, end in ends.items()}, drawn_as)
     return made
+
+
+token_curve = recall_curve
 
 
 def _name_lines(axis: Axes, ends: Mapping[str, float], drawn_as: Mapping[str, Mark]) -> None:
     """Write each name beside the end of its line, moved apart where they would touch, with a piece of the line."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     bottom, top = axis.get_ylim()
     figure = axis.get_figure(root=True)
     assert figure is not None
@@ -224,16 +208,8 @@ def _name_lines(axis: Axes, ends: Mapping[str, float], drawn_as: Mapping[str, Ma
         axis.plot(1 + np.array(at), [place + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
         style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK, "transform": across}
         texts.append(axis.text(1 + KEY, place + lift, f"{name}  {ends[name]:.1f}", **style))
-    _make_room(axis, texts)
-
-
-def _make_room(axis: Axes, texts: Sequence[Text]) -> None:
-    """Move the axes' right edge so that the texts beside it fit: constrained layout gives long ones too little."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    figure = axis.get_figure(root=True)
-    assert figure is not None
-    canvas = FigureCanvasAgg(figure)
-    widest = max(text.get_window_extent(canvas.get_renderer()).width for text in texts)
+    # The axes' right edge is moved so that the texts beside it fit: constrained layout gives long ones too little.
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    widest = max(text.get_window_extent(renderer).width for text in texts)
     room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
     figure.subplots_adjust(right=(1 - min(room, 0.55) + KEY * figure.subplotpars.left) / (1 + KEY))

@@ -12,9 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kg2rag.retrievers import systems as catalogue
 from kg2rag.text.cells import visible
@@ -31,44 +30,38 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 1.6)), (0, (1.2, 1.2)), (0, (7, 1.6, 1.4
 DOTS = ("", "o", "s", "^", "D", "v", "P", "X")
 _STEM = re.compile(r"[.@=:(-].*")
 
-
 INK = "#1B2733"  # becomes the page's text colour in `to_svg`
 PAPER = "#FCFCFB"  # becomes the page's background there
 WIDTH = 9.4
 
 
-def bare(axis: Axes, *, edge: bool = True) -> None:
-    """Leave the axis its data and, where `edge`, its lower edge with ticks."""
+def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> None:
+    """Leave the axis its data, where `edge`, its lower edge with ticks, and the lines of a `grid`."""
     for side in ("top", "right", "left", *(() if edge else ("bottom",))):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(GREY)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
     if not edge:
         axis.set_xticks([])
+    if grid:
+        axis.grid(axis=grid, color=GREY, alpha=0.25, linewidth=0.7)
     axis.patch.set_alpha(0)
 
 
 def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
     """An empty figure, of the common width where no other is given; in inches. What is written in it is no formula."""
-    return _plain_figure()(figsize=(width, height), **{"layout": "constrained", **given})
-
-
-@cache
-def _plain_figure() -> type[Figure]:
     from matplotlib.figure import Figure
 
     class PlainFigure(Figure):
-        """One whose texts show their dollar signs: names are not TeX."""
-
         def draw(self, renderer: Any) -> None:
-            with without_formulas(self):
+            with _without_formulas(self):
                 super().draw(renderer)
 
-    return PlainFigure
+    return PlainFigure(figsize=(width, height), **{"layout": "constrained", **given})
 
 
 @contextmanager
-def without_formulas(figure: Figure) -> Iterator[None]:
+def _without_formulas(figure: Figure) -> Iterator[None]:
     """A block in which nothing in a figure is read as TeX or as control characters, whatever signs it has."""
     from matplotlib import rc_context
     from matplotlib.text import Text
@@ -102,10 +95,9 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
     buffer = StringIO()
     style = {"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
-    with rc_context(style), without_formulas(figure):
+    with rc_context(style), _without_formulas(figure):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :].strip()
+    svg = buffer.getvalue()[buffer.getvalue().index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' style="([^"]*)"', _attributes, svg)
     svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
@@ -117,7 +109,7 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
 def _attributes(style: re.Match[str]) -> str:
     """Declarations of a style as attributes of the element: a page's policy forbids styles that lie in elements."""
-    pairs = (one.split(":", 1) for one in style.group(1).split(";") if ":" in one)
+    pairs = (one.split(":", 1) for one in style[1].split(";") if ":" in one)
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
@@ -143,19 +135,20 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
     A system of the catalogue has its own hue in every figure, and so has a variant such as "kg2rag.llm"; any other name
     has the hue that the figure uses least. Systems of one hue get their dashes in the order given.
     """
-    names = [name for name in dict.fromkeys(systems) if name != baseline]
-    own = {name: catalogue.colour(_STEM.sub("", name)) for name in names}
-    used = [hue for hue in own.values() if hue is not None]
-    given: dict[str, Mark] = {baseline: _BASELINE}
-    drawn: Counter[str] = Counter()
-    for name in names:
-        if (hue := own[name]) is None:
+    own = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
+    used = [hue for name, hue in own.items() if hue is not None and name != baseline]
+    drawn, given = Counter[str](), dict[str, Mark]()
+    for name, hue in own.items():
+        if name == baseline:
+            given[name] = _BASELINE
+            continue
+        if hue is None:
             hue = min(PALETTE, key=used.count)
             used.append(hue)
         at = drawn[hue]
         given[name] = Mark(hue, DASHES[at % len(DASHES)], DOTS[at // len(DASHES) % len(DOTS)])
         drawn[hue] += 1
-    return {name: given[name] for name in dict.fromkeys(systems)}
+    return given
 
 
 def colours(systems: Iterable[str], baseline: str) -> dict[str, str]:
