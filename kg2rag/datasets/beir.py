@@ -131,12 +131,7 @@ def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str
 
 
 def collect(
-    where: str,
-    documents: Iterable[Document],
-    queries: Iterable[BeirQuery],
-    judgements: Iterable[Judgement],
-    *,
-    ours: bool,
+    where: str, documents: Iterable[Document], queries: Iterable[BeirQuery], judged: Iterable[Judgement], *, ours: bool
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
     """The corpus, the questions that have a relevant document, and what was left out or changed, and how often.
 
@@ -158,7 +153,7 @@ def collect(
         else:
             empty.add(one.id)
     corpus, texts = Corpus.from_passages(passages), {query.id: query.text for query in queries}
-    gold = _gold(judgements, texts, set(corpus.ids), empty, notes, ours=ours)
+    gold = _gold(judged, texts, set(corpus.ids), (empty, ours), notes)
     questions = tuple(Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_))
     if not questions:
         raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
@@ -167,18 +162,15 @@ def collect(
 
 
 def _gold(
-    judgements: Iterable[Judgement],
+    judged: Iterable[Judgement],
     texts: Container[str],
     known: Container[str],
-    empty: Container[str],
+    left_out: tuple[Container[str], bool],
     notes: Counter[str],
-    *,
-    ours: bool,
 ) -> dict[str, dict[str, int]]:
-    """Query -> document -> grade."""
-    grades: dict[tuple[str, str], int] = {}
-    gold: dict[str, dict[str, int]] = {}
-    for place, query, document, grade in judgements:
+    """Query -> document -> grade; `left_out` : empty documents, and whether a judgement of one is an error."""
+    grades, gold, (empty, ours) = dict[tuple[str, str], int](), dict[str, dict[str, int]](), left_out
+    for place, query, document, grade in judged:
         if query not in texts or document in empty:
             if ours:
                 raise DataError(f"{place}: {query!r} is none of the queries. Are both of the same version?")

@@ -6,6 +6,8 @@ no title, since a function's name is part of its text. The gold of a web query i
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Files, Record, Text, checked, locate
@@ -35,7 +37,7 @@ class CosqaRecord(Record):
 def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
-    path = locate(options.folder, options.patterns, "CoSQA questions")
+    path = locate(options.path or Path(), options.patterns, "CoSQA questions")
     text = files.text(locate(path.parent, [MAP], "map of CoSQA's functions"))
     pairs = parse_json(text, MAP, pairs=lambda own: own)  # a dict would drop a function that stands twice
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
-from kg2rag.text.records import DataError
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.shapes import identifier, records
 
@@ -20,19 +19,13 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     "answers": ("answers", "answer"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
-JUDGEMENT: Mapping[str, tuple[str, ...]] = {
-    "id": (),
-    "query_id": QUESTION["id"],
-    "passage_id": ("passage_id", "doc_id", "docid", "document"),
-    "grade": ("grade", "relevance", "rel", "score"),
-}
 """Field -> what a column of it may be called; of several, the first counts."""
 ABOUT = ("judged", "origin", "bridges")
 """Columns of the files that a labelling page and `kg2rag questions` write, which tell a reader of the file."""
 
 
 class FrameQuestion(Record):
-    """One row of the questions; `gold` is empty where `qrels` has it."""
+    """One row of the questions."""
 
     id: Text
     text: Text
@@ -43,7 +36,7 @@ class FrameQuestion(Record):
     triples: list[tuple[Text, Text, Text]] = Field(default_factory=list)
 
 
-def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str = "custom") -> QADataset:
+def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADataset:
     """A data set from your own tables: DataFrames, or lists of dicts.
 
     Parameters
@@ -52,10 +45,9 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
         column is kept as metadata. What a column may be called instead: `kg2rag.types.shapes.PASSAGE`. Ids are of any
         type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
     questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
-        (list of (head, relation, tail)), and, without `qrels`, `gold`: the id of a passage, a list of them, or a
+        (list of (head, relation, tail)), and `gold`: the id of a passage, a list of them, or a
         mapping from id to grade. Ids of documents serve where all gold is such. Questions without gold become
         `unjudged`. Other columns are left out, and counted in `source["notes"]`.
-    qrels : columns `query_id`, `passage_id`, and `grade` (1 or more; default 1); one row a judgement.
     name : how results call it.
 
     Raises
@@ -78,8 +70,6 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
         if (gold := row.get("gold")) is not None:
             graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
             row["gold"] = {identifier(id_, where, at): grade for id_, grade in graded.items()}
-    if qrels is not None:
-        _add_judgements({row["id"]: row.setdefault("gold", {}) for row in asked}, qrels, f"{name} qrels")
     rows = check(asked, FrameQuestion, where)
     made = tuple(
         Question(q.id, q.text, q.gold, tuple(q.answers), q.type, q.hops, triples=tuple(q.triples))
@@ -94,16 +84,6 @@ def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str
     named, documents = {id_ for question in rows for id_ in question.gold}, set(table.doc_ids)
     unit: GoldUnit = "document" if not named <= set(table.ids) and named <= documents else "passage"
     return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged)
-
-
-def _add_judgements(gold: Mapping[str, dict[str, Any]], qrels: Any, where: str) -> None:
-    for at, row in enumerate(records(qrels, where, JUDGEMENT), start=1):
-        query, passage = (identifier(row.get(one), where, at) for one in ("query_id", "passage_id"))
-        if query not in gold:
-            raise DataError(f"{where}, record {at}: query_id {query!r} is not among the questions.")
-        if passage in gold[query]:
-            raise DataError(f"{where}, record {at}: {query!r} and {passage!r} are judged twice.")
-        gold[query][passage] = row.get("grade", 1)
 
 
 def _listed(gold: object) -> list[Any]:

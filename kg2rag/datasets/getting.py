@@ -24,15 +24,7 @@ from kg2rag.text.registry import unknown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subset:
-    """A part of a set that README and docs report.
-
-    Attributes
-    ----------
-    dataset, options : what `load` takes beside the path.
-    ids : of its questions, in their order.
-    split, file : how the hub's copy gives it; None where it does not, and `needs` says what is needed.
-    questions, corpus : checksums of what is loaded.
-    """
+    """A part of a set that README and docs report; its fields are explained in subsets.toml."""
 
     dataset: str
     about: str
@@ -49,14 +41,12 @@ class Subset:
         from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
 
         data = load(self.dataset, path=folder, **self.options)
-        missing = set(self.ids) - {question.id for question in data.questions}
-        wrong = {
-            f"{len(missing)} of {len(self.ids)} reported questions are missing": bool(missing),
-            f"the {len(data.corpus)} passages are not those reported on": data.corpus.fingerprint != self.corpus,
-            "order, texts, gold or answers are not those reported on": provenance.questions(data) != self.questions,
-        }
-        for fault in (fault for fault, found in wrong.items() if found):
-            raise DataError(f"{folder.name}: {fault}.")
+        if missing := set(self.ids) - {question.id for question in data.questions}:
+            raise DataError(f"{folder.name}: {len(missing)} of {len(self.ids)} reported questions are missing.")
+        if data.corpus.fingerprint != self.corpus:
+            raise DataError(f"{folder.name}: the {len(data.corpus)} passages are not those reported on.")
+        if provenance.questions(data) != self.questions:
+            raise DataError(f"{folder.name}: order, texts, gold or answers are not those reported on.")
 
 
 @cache
@@ -71,15 +61,8 @@ def subsets() -> Mapping[str, Subset]:
 def get(name: str, folder: str | Path) -> Path:
     """Bring a reported part of a set into `folder / name`, for `load(..., path=...)`: once, and checked each time.
 
-    Parameters
-    ----------
-    name : of the part ("musique-100", …). Whole sets need no folder: `load("musique")` reads the hub's copy.
-
-    Raises
-    ------
-    ValueError : an unknown name, or a part that the hub does not give; it says where it is from.
-    DataError : what is there, or what the hub gave, is not what was reported.
-    ConnectionError : the hub cannot be reached.
+    ValueError: an unknown name, or a part that the hub does not give; it says where it is from. DataError: what is
+    there, or what the hub gave, is not what was reported. ConnectionError: the hub cannot be reached.
     """
     if name not in subsets():
         raise ValueError(unknown("part to get", name, subsets()))

@@ -6,6 +6,8 @@ theirs, which their fields show. Passages keep the corpus file's order, titles a
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kg2rag.datasets import hotpotqa, musique, twowiki
 from kg2rag.datasets.pool import CORPUS, corpus_beside, read_pooled
 from kg2rag.datasets.reading import locate
@@ -18,7 +20,7 @@ SCHEMAS = (musique.SCHEMA, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
 
 def load(options: LoadOptions) -> QADataset:
     """Read questions and corpus: of a folder, or of one of the two files, whose other lies beside it."""
-    path = options.folder
+    path = options.path or Path()
     if path.is_file() and not path.name.endswith(CORPUS):
         questions = path
         corpus = corpus_beside(path, path.stem) or locate(path.parent, [f"*{CORPUS}"], "HippoRAG corpora")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.beir import BeirQuery, Document, Judgement, collect
+from kg2rag.datasets.beir import BeirQuery, Document, collect
 from kg2rag.datasets.reading import checked
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
 from kg2rag.text.records import DataError, quote
@@ -32,13 +32,8 @@ def spec_of(name: str) -> DatasetSpec:
 def load(options: LoadOptions) -> QADataset:
     """Read documents, queries and judgements.
 
-    Raises
-    ------
-    ValueError : a name that ir_datasets has not, or without documents, queries or judgements; or a `path`: the package
-        decides where its files are.
-    DataError : a record that is wrong (it names the set and the record), or files that the package cannot read.
-    ImportError : the package is not installed.
-    ConnectionError : the package cannot download the set.
+    ValueError: a name that ir_datasets has not, or without one of the three, or a `path`. DataError: a wrong record, or
+    files that the package cannot read. ImportError: it is not installed. ConnectionError: it cannot download the set.
     """
     where, name = options.spec.name, options.spec.name.removeprefix(PREFIX)
     if options.path is not None:
@@ -61,8 +56,14 @@ def load(options: LoadOptions) -> QADataset:
         raise ValueError(f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}.")
     with _reading(where):
         documents = checked(_documents(dataset, where), Document, where)
-        queries = checked(_queries(dataset, where), BeirQuery, where)
-        corpus, questions, notes = collect(where, documents, queries, _judgements(dataset, where), ours=False)
+        asked = ((f"{where}, query {number}", one) for number, one in enumerate(dataset.queries_iter(), start=1))
+        rows = ((at, {"id": one.query_id, "text": _text(one, f"{at} ({one.query_id!r})")}) for at, one in asked)
+        queries = checked(rows, BeirQuery, where)
+        judged = (
+            (f"{where}, judgement {number}", one.query_id, one.doc_id, int(one.relevance))
+            for number, one in enumerate(dataset.qrels_iter(), start=1)
+        )
+        corpus, questions, notes = collect(where, documents, queries, judged, ours=False)
     source = {"irds": name, "ir_datasets": version, "notes": notes}
     return QADataset(file_name(where), corpus, questions, source=source)
 
@@ -90,17 +91,6 @@ def _documents(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]
         title, text = getattr(one, "title", ""), _text(one, f"{place} ({one.doc_id!r})")
         stripped = text.removeprefix(title).lstrip() if hasattr(one, "title") else text
         yield place, {"id": one.doc_id, "title": title, "text": stripped}
-
-
-def _queries(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
-    for number, one in enumerate(dataset.queries_iter(), start=1):
-        place = f"{where}, query {number}"
-        yield place, {"id": one.query_id, "text": _text(one, f"{place} ({one.query_id!r})")}
-
-
-def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:
-    for number, one in enumerate(dataset.qrels_iter(), start=1):
-        yield f"{where}, judgement {number}", one.query_id, one.doc_id, int(one.relevance)
 
 
 def _text(record: Any, where: str) -> str:

@@ -20,23 +20,20 @@ SHORT, LONG = 5, 200
 """Words: below SHORT there is little to match; above LONG the usual encoders, which read 256 word pieces, cut off."""
 
 
-def lint(data: QADataset, examples: int = 3) -> pd.DataFrame:
+def lint(data: QADataset) -> pd.DataFrame:
     """Every check that found something; no row is best.
 
-    Columns: severity ("warning": scores may mislead; "note": they must be read with it in mind), check, count, of (the
-    passages or questions there are; 0 where no total makes sense), examples (the first few ids).
+    Columns: severity ("warning": scores may mislead; "note": they must be read with it in mind), check, count, examples
+    (the first three ids).
     """
     import pandas as pd
 
-    rows: list[tuple[str, str, int, int, tuple[str, ...]]] = []
-    for check, severity, found in _checks(data):
-        if ids := list(found):
-            of = len(data.corpus) if check.startswith("passages") else len(data)
-            rows.append((severity, check, len(ids), of, tuple(ids[:examples])))
+    found = [(severity, check, list(ids)) for check, severity, ids in _checks(data)]
+    rows = [(severity, check, len(ids), tuple(ids[:3])) for severity, check, ids in found if ids]
     dropped = data.source.get("notes")
-    for what, count in sorted(dropped.items()) if isinstance(dropped, Mapping) else ():
-        rows.append(("note", f"loading: {what}", count, 0, ()))
-    return pd.DataFrame(rows, columns=["severity", "check", "count", "of", "examples"])
+    notes = sorted(dropped.items()) if isinstance(dropped, Mapping) else ()
+    rows += [("note", f"loading: {what}", count, ()) for what, count in notes]
+    return pd.DataFrame(rows, columns=["severity", "check", "count", "examples"])
 
 
 def info(data: QADataset) -> dict[str, object]:
@@ -51,15 +48,15 @@ def info(data: QADataset) -> dict[str, object]:
         "questions": len(data),
         "passages": len(corpus),
         "documents": len(set(corpus.doc_ids)),
-        "questions by type": _counts(question.type or "unknown" for question in questions),
-        "questions by hops": _counts("unknown" if q.hops is None else str(q.hops) for q in questions),
+        "questions by type": dict(Counter(sorted(one.type or "unknown" for one in questions))),
+        "questions by hops": dict(Counter(sorted(str("unknown" if q.hops is None else q.hops) for q in questions))),
         "gold per question": _mean([len(question.gold) for question in questions], 2),
         "candidates per question": _mean(candidates),
         "words per passage": _mean(_lengths(data)),
         "words per question": _mean([len(question.text.split()) for question in questions]),
-        "questions with answers": sum(bool(question.answers) for question in questions),
-        "questions with supporting sentences": sum(bool(question.supporting) for question in questions),
-        "questions with gold triples": sum(bool(question.triples) for question in questions),
+        "questions with answers": sum(bool(one.answers) for one in questions),
+        "questions with supporting sentences": sum(bool(one.supporting) for one in questions),
+        "questions with gold triples": sum(bool(one.triples) for one in questions),
         "graph files": sorted(data.graph_files),
         **{name: about.get(name, "") for name in ("licence", "citation", "homepage")},
     }
@@ -85,12 +82,10 @@ def _checks(data: QADataset) -> Iterator[tuple[str, str, Iterable[str]]]:
     yield "questions that contain their answer", "note", (one.id for one in named if _says(texts[one.id], one))
     yield "questions answered yes or no", "note", (one.id for one in yes_no)
     yield "questions without an answer", "note", (one.id for one in asked if not one.answers)
-    elsewhere = (one.id for one in named if not _says(_gold_text(data, one), one))
+    said = [normalise(text) for text in corpus.contents]
+    gold = {one.id: " ".join(said[row] for rows in data.gold_rows(one).values() for row in rows) for one in named}
+    elsewhere = (one.id for one in named if not _says(gold[one.id], one))
     yield "questions whose answer stands in no gold passage", "note", elsewhere
-
-
-def _counts(values: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
 
 
 def _mean(values: Sequence[int], digits: int = 1) -> float | None:
@@ -104,11 +99,6 @@ def _lengths(data: QADataset) -> list[int]:
 def _says(text: str, question: Question) -> bool:
     """Whether a normalised text has one of the question's answers in it, at word boundaries."""
     return any(answer and f" {answer} " in f" {text} " for answer in map(normalise, question.answers))
-
-
-def _gold_text(data: QADataset, question: Question) -> str:
-    rows = (row for rows in data.gold_rows(question).values() for row in rows)
-    return " ".join(normalise(data.corpus.contents[row]) for row in rows)
 
 
 def _repeated(keys: Sequence[str], ids: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic
 
@@ -41,17 +42,13 @@ class Paragraph:
 
 
 class Pool:
-    """A corpus while it grows.
+    """A corpus while it grows; `notes` : what was merged, dropped or matched loosely, and how often.
 
     Parameters
     ----------
     passages : what becomes a passage, each paragraph or each of its sentences.
     titles_are_documents : True where several paragraphs of one title are parts of one article (MuSiQue); False where
         they are versions of the same paragraph, each a document of its own (HotpotQA).
-
-    Attributes
-    ----------
-    notes : what was merged, dropped or matched loosely, and how often.
     """
 
     def __init__(self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False) -> None:
@@ -106,11 +103,9 @@ class Pool:
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> Paragraph:
         before = self._by_title.setdefault(title, [])
-        name, number = title if title.strip() else "untitled", len(before)
-        id_ = f"{name}##{number}" if number else name
-        while id_ in self._by_id:  # a title may itself look like "Ada##1"
-            number += 1
-            id_ = f"{name}##{number}"
+        name = title if title.strip() else "untitled"
+        ids = (f"{name}##{number}" if number else name for number in count(len(before)))
+        id_ = next(one for one in ids if one not in self._by_id)  # a title may itself look like "Ada##1"
         doc_id, position = (name, len(before)) if self.titles_are_documents else (id_, 0)
         made = Paragraph(Passage(id_, title, text, doc_id, position), sentences)
         self._by_id[id_] = self._by_contents[title, text.strip()] = made

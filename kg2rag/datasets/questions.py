@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -116,23 +116,6 @@ class WrittenQuestions:
         return "\n".join([*said, *([f"  {self.usage}"] if self.usage else [])])
 
 
-@dataclass(frozen=True)
-class QuestionsPlan:
-    """What writing would take: calls that the store does not answer, their tokens, estimated, and cost (or None)."""
-
-    chains: int
-    calls: int
-    stored: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-
-    def __str__(self) -> str:
-        cost = "cost unknown (no prices given)" if self.cost is None else f"cost about {self.cost:.2f}"
-        tokens = f"about {self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
-        return f"{self.chains} chains: at most {self.calls} calls, {tokens}, {cost}; {self.stored} answers are stored."
-
-
 def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> list[Chain]:
     """At most `limit` random chains of `hops` passages of different documents, or far apart in one; bridges differ."""
     if limit < 1 or hops < 2:
@@ -163,10 +146,8 @@ def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> 
     return list(found.values())
 
 
-def plan_questions(
-    kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0
-) -> QuestionsPlan:
-    """What `questions_from` with these arguments would send; nothing is sent."""
+def plan_questions(kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0) -> str:
+    """What `questions_from` with these arguments would send, in words: calls, tokens and cost, estimated."""
     paths = chains(kb, limit, hops, seed)
     prompts, stored = list[str](), 0
     for chain in paths:
@@ -181,9 +162,11 @@ def plan_questions(
             unknown = [one for one in asked if model.stored(one, Answered) is None]
             stored, prompts = stored + len(asked) - len(unknown), prompts + unknown
     counted, answers = sum(EncoderTokens().count(prompts)), ANSWER_TOKENS * len(prompts)
-    prices = model.prompt_price, model.completion_price
-    cost = None if None in prices else (counted * (prices[0] or 0) + answers * (prices[1] or 0)) / 1e6
-    return QuestionsPlan(len(paths), len(prompts), stored, counted, answers, cost)
+    cost = "cost unknown (no prices given)"
+    if model.prompt_price is not None and model.completion_price is not None:
+        cost = f"cost about {(counted * model.prompt_price + answers * model.completion_price) / 1e6:.2f}"
+    calls = f"at most {len(prompts)} calls, about {counted:,} + {answers:,} tokens, {cost}"
+    return f"{len(paths)} chains: {calls}; {stored} answers are stored."
 
 
 def questions_from(
@@ -244,9 +227,11 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
         passage = corpus[row]
         own = [one for one in _listed(passage.metadata.get("headings")) if headed[one] == 1 and len(one.split()) > 2]
         query, origin = (own[-1], "known item: a heading of the passage") if own else ("", "")
-        if not query:
-            query = next(_sentences(corpus.sentences(row), passage.title), "")
-            origin = "known item: a sentence of the passage, without its title"
+        for sentence in () if query else corpus.sentences(row):
+            text = " ".join((sentence.replace(passage.title, " ") if passage.title else sentence).split())
+            if WORDS[0] <= len(text.split()) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
+                query, origin = text, "known item: a sentence of the passage, without its title"
+                break
         if query:
             about = {"gold": [passage.id], "type": "known item", "hops": 1, "origin": origin}
             rows.append({"id": f"k{len(rows) + 1}", "question": query, **about})
@@ -255,13 +240,6 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
 
 def _listed(headings: object) -> list[str]:
     return list(headings) if isinstance(headings, list | tuple | np.ndarray) else []
-
-
-def _sentences(sentences: Sequence[str], title: str) -> Iterator[str]:
-    for one in sentences:
-        text = " ".join(one.replace(title, " ").split()) if title else one
-        if WORDS[0] <= len(text.split()) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
-            yield text
 
 
 def _passages(corpus: Corpus, rows: Sequence[int]) -> str:

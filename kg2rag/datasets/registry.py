@@ -53,9 +53,8 @@ def load(
     Parameters
     ----------
     name : one of `names()`, an alias, either with a size after it ("musique-100"), a set of BEIR on the hub
-        ("beir/scifact"), or one that the package ir_datasets knows ("irds:beir/scifact/test", "irds:vaswani"); or a
-        folder or file of documents ("wiki/", "docs.jsonl"), see `from_folder`, which takes none of the options below
-        but `questions` and `limit`.
+        ("beir/scifact"), or one of ir_datasets ("irds:beir/scifact/test"); or a folder or file of documents ("wiki/",
+        "docs.jsonl"), see `from_folder`, which takes none of the options below but `questions` and `limit`.
     questions : a .jsonl or .csv file with questions about your documents, and their gold, see `Documents`.
     path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
@@ -67,10 +66,9 @@ def load(
 
     Raises
     ------
-    ValueError : an option the set does not offer (the message lists what it does), or a record that is wrong (the
-        message names file, record and field).
-    FileNotFoundError : the path, or a file it should hold.
-    ConnectionError : the hub, or what ir_datasets downloads, cannot be reached.
+    ValueError : an option the set does not offer (the message lists what it does), or a wrong record (it names file,
+        record and field).
+    FileNotFoundError : the path, or a file it should hold. ConnectionError : the hub cannot be reached.
     ImportError : a set of ir_datasets, where that package is not installed.
 
     Examples
@@ -130,14 +128,12 @@ def resolve(name: str) -> DatasetSpec:
     if family := next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None):
         return family(name)
     registry = _registry()
-    found = next((one for one in (name, _SIZE.sub("", name)) if one in registry), None)
-    if found is None:
+    found = name if name in registry else _SIZE.sub("", name)
+    if found not in registry:
         raise ValueError(unknown("dataset", name, (*registry.names(), *beir.names())))
     spec: DatasetSpec = registry[found]
     if not (isinstance(spec, DatasetSpec) and found in (spec.name, *spec.aliases)):
-        raise RuntimeError(
-            f"The entry point {found!r} of the group {GROUP!r} is no DatasetSpec of that name: {spec!r}."
-        )
+        raise RuntimeError(f"The entry point {found!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")
     return spec
 
 

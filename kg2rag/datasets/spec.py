@@ -17,12 +17,9 @@ Granularity = Literal["paragraph", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class HubCopy:
-    """A set's repository on the Hugging Face hub.
+    """A set's repository on the Hugging Face hub; `files` : split -> its files, `*` standing for anything.
 
-    Attributes
-    ----------
-    files : split -> its files in the repository, `*` standing for anything.
-    revision : branch, tag or commit read where the caller gives none.
+    `revision` : branch, tag or commit read where the caller gives none.
     """
 
     repo: str
@@ -95,8 +92,8 @@ class DatasetSpec:
     def _offered(self, option: str, value: str | None, offered: tuple[str, ...]) -> str | None:
         if value is None or value in offered:
             return value or next(iter(offered), None)
-        choice = f"It offers: {', '.join(offered)}." if offered else "It offers none: leave the option out."
-        raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. {choice}")
+        listed = ", ".join(offered) or "none, leave the option out"
+        raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. It offers: {listed}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +106,6 @@ class LoadOptions:
     setting: Setting
     passages: Granularity
     revision: str | None
-
-    @property
-    def folder(self) -> Path:
-        """The path, of a set that needs one."""
-        return self.path or Path()
 
     @property
     def patterns(self) -> list[str]:
@@ -134,10 +126,9 @@ class LoadOptions:
         return files, {"hub": copy.repo, "split": split, "revision": commit}
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
-        """The files of a repository of the Hugging Face hub whose names fit a pattern, and the commit they are of.
+        """The files of a repository of the hub, or of its cache here, that fit a pattern, and the commit they are of.
 
-        They are downloaded, or taken from the hub's cache on this machine. ConnectionError: the hub cannot be reached,
-        or has no such repository, revision or file, and its cache has none.
+        ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor has its cache.
         """
         from huggingface_hub import snapshot_download
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.bundled import read_questions
@@ -111,7 +113,7 @@ def load_with_graph(options: LoadOptions) -> QADataset:
     file is not offered with it, since 79 % of the other questions' gold has no triple.
     """
     files, split, ids = Files(), options.split or "test", None
-    folder = locate(options.folder, ["corpus.jsonl"], "2wiki-kg corpus").parent
+    folder = locate(options.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
     chunks, graphs = files.records(folder / "corpus.jsonl", Chunk), find_graph_files(folder)
     path = locate(folder, ["questions.jsonl"], "2wiki-kg file")
     if split == "test":

@@ -1,39 +1,8 @@
 """A TOML file -> a `Ledger`: published numbers as data, each with the runs of ours that may be compared with it.
 
-    cite = "Whom to cite"
-    metric = "what the numbers measure, and their unit"
-    against = "published"           # or "released": our own run of released code, judged otherwise and counted apart
-    baseline = "BM25"               # over which improvements are compared, where the paper's table has one
-
-    [needs]                         # what a metric needs, whatever the system
-    answer_f1 = "an LLM as reader"
-
-    [sets.musique]                  # the paper's sets
-    name = "MuSiQue"
-    questions = 1000
-    passages = 11656
-
-    [[published]]                   # one system of the paper
-    system = "BM25"
-    source = "Table 2"
-    needs = "what running it takes"
-    values.musique = { "recall@2" = 32.3, "recall@5" = 41.2 }
-
-    [[published.ours]]              # a run to compare with it
-    set = "musique"
-    data = "musique"                # as `kg2rag.load` knows it
-    folder = "musique-1000"         # below the folder of data sets that the user names
-    system = "bm25"
-    primary = true                  # this one is judged; the others of the row and set are shown without a verdict
-    sample = "subset"               # how our questions relate to theirs, see `reproduction`
-    note = "what differs"
-
-    [[missing]]                     # what the paper prints and this file does not hold
-    table = "Table 5"
-    rows = "the ablations"
-    why = "the versions of the paper differ"
-
-Numbers are per cent unless `metric` says otherwise; ours are multiplied by `scale`. `reproduction` runs a ledger.
+Its tables are the classes below, as eval/ledger shows them: `[sets.NAME]`, `[[published]]` with a row's `values.NAME`
+(metric -> number, per cent unless `metric` says otherwise), `[[published.ours]]`, `[[missing]]`. `reproduction` runs
+a ledger.
 """
 
 from __future__ import annotations
@@ -118,7 +87,10 @@ class Ours(_Strict):
 
 
 class Published(_Strict):
-    """One system of the paper: set -> metric -> value. What a paper does not print is absent, never zero."""
+    """One system of the paper; `values` : set -> metric -> value. What a paper does not print is absent, never zero.
+
+    `needs` : what running it takes, where no run of ours measures it.
+    """
 
     system: str
     values: dict[str, dict[str, float]] = Field(min_length=1)
@@ -156,7 +128,16 @@ class Missing(_Strict):
 
 
 class Ledger(_Strict):
-    """One paper's numbers, or those of one program as its authors released it."""
+    """One paper's numbers, or those of one program as its authors released it.
+
+    Attributes
+    ----------
+    cite : whom to cite. metric : what the numbers measure, and their unit. scale : ours are multiplied by it.
+    against : "published", or "released": our own run of released code, judged otherwise and counted apart.
+    decimals : the fewest that a value is printed with.
+    baseline : the row over which improvements are compared, where the paper's table has one.
+    needs : metric -> what it needs, whatever the system.
+    """
 
     name: str
     cite: str
@@ -164,7 +145,6 @@ class Ledger(_Strict):
     against: Literal["published", "released"] = "published"
     scale: float = Field(default=100.0, gt=0)
     decimals: int = Field(default=1, ge=0)
-    """The fewest decimals that a value is printed with."""
     baseline: str = ""
     needs: dict[str, str] = Field(default_factory=dict)
     sets: dict[str, PublishedSet] = Field(default_factory=dict)

@@ -113,8 +113,8 @@ def test_a_package_registers_it_without_a_line_of_ours(
     ("line", "message"),
     [
         ("quiz = not_there:DATASET", "'quiz'.*my-package.*not_there:DATASET"),
-        ("quiz = json:loads", "'quiz' of the group 'kg2rag.datasets'"),
-        ("other = my_package.quiz:DATASET", "'other' of the group 'kg2rag.datasets'"),
+        ("quiz = json:loads", "'quiz' of 'kg2rag.datasets'"),
+        ("other = my_package.quiz:DATASET", "'other' of 'kg2rag.datasets'"),
     ],
 )
 def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(

@@ -25,10 +25,9 @@ def test_questions_without_gold_are_kept_apart_and_counted():
     assert data.source["notes"] == {"questions without gold, not scored": 1}
 
 
-def test_qrels_bring_grades():
-    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "answers": ["Ada"]})
-    qrels = pd.DataFrame({"query_id": ["q", "q"], "passage_id": ["p1", "p2"], "grade": [3, 1]})
-    data = from_frames(CORPUS, questions, qrels, name="mine")
+def test_gold_may_have_grades():
+    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "answers": ["Ada"], "gold": [{"p1": 3, "p2": 1}]})
+    data = from_frames(CORPUS, questions, name="mine")
     assert data.qrels == {"q": {"p1": 3, "p2": 1}}
     assert (data.name, data.questions[0].answers) == ("mine", ("Ada",))
 
@@ -42,7 +41,6 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
         ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
         ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
         ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),
-        ({"qrels": pd.DataFrame({"query_id": ["r"], "passage_id": ["p1"]})}, "custom qrels, record 1: .*'r'"),
         ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'"),
     ],
 )

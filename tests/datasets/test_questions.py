@@ -87,13 +87,16 @@ def test_a_question_stays_where_all_its_passages_answer_it_and_none_alone(
     with ChatEndpoint(scribe) as endpoint:
         model = model_at(endpoint.url, tmp_path / "store")
         plan = plan_questions(kb, model, limit=10)
-        assert (scribe.calls["all"], plan.chains, plan.calls, plan.stored) == (0, 2, 8, 0)
-        assert plan.cost == pytest.approx((plan.prompt_tokens + 2 * plan.completion_tokens) / 1e6)
+        assert scribe.calls["all"] == 0
+        assert plan.startswith("2 chains: at most 8 calls, about ")
+        assert plan.endswith("cost about 0.00; 0 answers are stored.")
         made = questions_from(kb, model, limit=10)
         paid = scribe.calls["all"]
         assert questions_from(kb, model, limit=10).rows == made.rows
         after = plan_questions(kb, model, limit=10)
-        assert (scribe.calls["all"], after.calls, after.stored) == (paid, 0, paid)
+        assert scribe.calls["all"] == paid
+        assert after.startswith("2 chains: at most 0 calls")
+        assert after.endswith(f"; {paid} answers are stored.")
     kept = {row["question"]: row for row in made.rows}
     moss = kept["Where was the builder of the kiln born?"]
     assert sorted(moss["gold"]) == ["p0", "p1"]

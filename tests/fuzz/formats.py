@@ -73,7 +73,7 @@ def _frames(folder: Path) -> object:
         ) as error:  # no frame, so nothing of ours
             raise DataError("custom") from error
 
-    data = from_frames(frame("corpus.json"), frame("questions.json"), frame("qrels.json"))
+    data = from_frames(frame("corpus.json"), frame("questions.json"))
     return data.corpus.fingerprint, repr(data.questions)
 
 

@@ -172,8 +172,7 @@ def frames() -> Files:
     questions = [
         {"id": "q1", "text": "Who?", "gold": ["p1"], "answers": "Ada", "hops": 1, "triples": [["a", "b", "c"]]}
     ]
-    qrels = [{"query_id": "q1", "passage_id": "p2", "grade": 2}]
-    return {"corpus.json": as_json(corpus), "questions.json": as_json(questions), "qrels.json": as_json(qrels)}
+    return {"corpus.json": as_json(corpus), "questions.json": as_json(questions)}
 
 
 def openie() -> Files:
