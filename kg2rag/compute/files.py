@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 _MACHINE = re.sub(r"\W", "_", platform.node())  # of a container: its own name, for its process ids are its own, too
 
 
@@ -80,10 +79,15 @@ def remove_leftovers(folder: Path) -> int:
     freed = 0
     for partial in folder.glob(".partial-*-*-*"):
         _, process, machine, _ = partial.name.split("-", 3)
-        if not process.isdigit() or machine != _MACHINE or _alive(int(process)):
+        if not process.isdigit() or machine != _MACHINE:
             continue
-        freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
-        _remove(partial)
+        try:
+            os.kill(int(process), 0)
+        except PermissionError:  # it is another user's, and lives
+            continue
+        except OSError:
+            freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
+            _remove(partial)
     return freed
 
 
@@ -105,11 +109,3 @@ def _partial(path: Path) -> Iterator[Path]:
 
 def _remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    return True

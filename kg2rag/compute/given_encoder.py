@@ -173,7 +173,6 @@ class EndpointEncoder:
     Parameters
     ----------
     base_url, model : such as "https://api.openai.com/v1" and "text-embedding-3-small"; a key comes from `api_key_env`.
-    dimensions : asked for, where the model offers several; its own number otherwise.
     price : of a million tokens, for `plan`.
     batch : texts of one request.
     """
@@ -181,20 +180,23 @@ class EndpointEncoder:
     base_url: str
     model: str
     api_key_env: str | None = None
-    dimensions: int | None = None
     query_prompt: str = ""
     passage_prompt: str = ""
     price: float | None = field(default=None, repr=False)
     batch: int = field(default=128, repr=False)
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
-        """A hash of address, model, dimensions and prompts: an endpoint shows no weights."""
-        return _hash(self.base_url, self.model, self.dimensions, self.query_prompt, self.passage_prompt)
+        """A hash of address, model and prompts: an endpoint shows no weights."""
+        return _hash(self.base_url, self.model, self.query_prompt, self.passage_prompt)
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent."""
         prompt = self.query_prompt if role == "query" else self.passage_prompt
-        known = store.entry("encoder", {"endpoint": self.fingerprint(store)}, self._write_dim)
+
+        def write_dim(folder: Path) -> None:
+            (folder / "dim").write_text(str(self._ask(["dimensions"]).shape[1]))
+
+        known = store.entry("encoder", {"endpoint": self.fingerprint(store)}, write_dim)
         cache = VectorCache(store, self.fingerprint(store), int((known / "dim").read_text()), prompt)
         return cache.of(list(map(well_formed, texts)), lambda shard: self._ask([prompt + text for text in shard]))
 
@@ -206,25 +208,14 @@ class EndpointEncoder:
         cost = None if self.price is None else tokens * self.price / 1e6
         return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
 
-    def _write_dim(self, folder: Path) -> None:
-        (folder / "dim").write_text(str(self._ask(["dimensions"]).shape[1]))
-
     def _ask(self, texts: list[str]) -> Matrix:
-        asked = {"model": self.model, **({"dimensions": self.dimensions} if self.dimensions else {})}
-        found = list[list[float]]()
+        key, found = api_key(self.api_key_env, self.base_url), list[list[float]]()
+        client = openai_library().OpenAI(base_url=self.base_url, api_key=key, max_retries=5)
         for start in range(0, len(texts), self.batch):
             shard = texts[start : start + self.batch]
-            reply = self._client.embeddings.create(input=shard, encoding_format="float", **asked)
+            reply = client.embeddings.create(input=shard, encoding_format="float", model=self.model)
             found += [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
         return checked_vectors(found, len(texts), f"{self.model} at {self.base_url}")
-
-    @cached_property
-    def _client(self) -> Any:
-        key = api_key(self.api_key_env, self.base_url)
-        return openai_library().OpenAI(base_url=self.base_url, api_key=key, max_retries=5)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
 def _hash(*about: object) -> str:

@@ -1,16 +1,15 @@
 """Many independent pieces of work -> their results, in this process or by the workers of joblib.
 
-`workers` says by whom, for everything in its block, wherever below it the work is: finding mentions, configurations of
-a sweep, shuffled graphs, resamples. `map_pieces` is how these offer their work. No result depends on the workers, so
-they are part of no configuration and of no key in the store. Work that was interrupted goes on where it was, because
-what a piece computes is an entry of the store.
+`workers` says by whom, for everything in its block, wherever below it the work is: configurations of a sweep, shuffled
+graphs, resamples. `map_pieces` is how these offer their work. No result depends on the workers, so they are part of no
+configuration and of no key in the store.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
@@ -65,9 +64,11 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
             return
         import joblib
 
-        if cluster is None:
-            # New processes learn their share of the threads from the environment; this one has read it already.
-            stack.enter_context(_environment(dict.fromkeys(_LIMITS, share)))
+        # New processes learn their share of the threads from the environment; this one has read it already.
+        for name in _LIMITS if cluster is None else ():
+            before = os.environ.get(name)
+            stack.callback(*((os.environ.pop, name) if before is None else (os.environ.__setitem__, name, before)))
+            os.environ[name] = share
         if backend == "loky":
             from joblib.externals.loky import get_reusable_executor
 
@@ -126,14 +127,3 @@ def progress_bar(total: int | None, what: str, unit: str, *, shown: bool = True)
     paced = {} if drawn else {"mininterval": EVERY, "maxinterval": EVERY, "delay": EVERY}
     hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))
     return tqdm(total=total, desc=what, unit=unit, leave=False, disable=hidden, file=sys.stderr, **paced)
-
-
-@contextmanager
-def _environment(given: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})

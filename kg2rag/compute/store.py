@@ -1,11 +1,10 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
 An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a store checks when it
-first opens the entry; a large file whose size and time of modification are the manifest's is not read for that, so that
-gigabytes open as fast as kilobytes (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never
-used. While one process builds an entry, others wait for it. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
-ever unpickled. The time of a manifest is that of the entry's last use. Beside the entries are `KeyedFile`s, each one
-SQLite file with something of many texts.
+first opens the entry; a large file whose size and time of modification are the manifest's is not read for that
+(`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never used. While one process builds an
+entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled. The time of a manifest is
+that of the entry's last use. Beside the entries are `KeyedFile`s, each one SQLite file with something of many texts.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ LARGE = 8 << 20
 file system's clock, so no later change has the same time."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 SECONDS = 60  # of waiting for another process that writes
-
-
 _ASKED = 10_000  # keys in one statement
 
 
@@ -105,7 +102,7 @@ class Store:
         key : everything that its contents depend on, as JSON values.
         libraries : distributions whose version may change the contents.
         """
-        path, full_key = self.place(stage, key, libraries=libraries), _full(stage, key, libraries)
+        path = self.place(stage, key, libraries=libraries)
         if path.is_dir() and self._damage(path) is None:
             return path
         locks = self.root / ".locks"
@@ -116,7 +113,7 @@ class Store:
                 warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
                 remove_folder(path)
             if damage:
-                self._build(path, full_key, build)
+                self._build(path, _full(stage, key, libraries), build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -132,7 +129,11 @@ class Store:
         try:
             with new_folder(path) as partial:
                 build(partial)
-                noted = {str(file.relative_to(partial)): _File.of(file).model_dump() for file in _files(partial)}
+                noted = {}
+                for file in sorted(filter(Path.is_file, partial.rglob("*"))):
+                    size, modified = file.stat().st_size, file.stat().st_mtime_ns
+                    about = {"size": size, "sha256": sha256(file), "modified_ns": modified}
+                    noted[str(file.relative_to(partial))] = about
                 manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": noted}
                 (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
         except OSError as error:  # of a full disk, which names no file; numpy gives no number either
@@ -153,10 +154,12 @@ class Store:
             with suppress(OSError):  # a store that may only be read is not pruned
                 os.utime(path / MANIFEST)
         try:
-            files = _Manifest.read(path).files
+            manifest = _Manifest.model_validate_json((path / MANIFEST).read_bytes())
+            if entry_name(manifest.key) != path.name:
+                raise ValueError("its key is not the one that names the entry")
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, noted in files.items():
+        for name, noted in manifest.files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
@@ -193,9 +196,18 @@ class Store:
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
-        paths = (entry.path for entry in self.entries())
-        found = ((path, _torn(path) if path.is_file() else self._damage(path, thorough=True)) for path in paths)
-        return {path: damage for path, damage in found if damage is not None}
+        found: dict[Path, str | None] = {}
+        for path in (entry.path for entry in self.entries()):
+            if path.is_dir():
+                found[path] = self._damage(path, thorough=True)
+                continue
+            try:
+                with closing(sqlite3.connect(path, timeout=SECONDS)) as file:
+                    (said,) = file.execute("PRAGMA integrity_check(1)").fetchone()
+            except sqlite3.DatabaseError as error:
+                said = str(error)
+            found[path] = None if said == "ok" else said
+        return {path: damage for path, damage in found.items() if damage is not None}
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
         """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed."""
@@ -211,10 +223,6 @@ def _full(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> 
     return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
 
 
-def _files(path: Path) -> list[Path]:
-    return sorted(file for file in path.rglob("*") if file.is_file())
-
-
 def entry_name(key: Mapping[str, object]) -> str:
     """The name of an entry's directory: a hash of its key as canonical JSON."""
     text = json.dumps(key, sort_keys=True, ensure_ascii=False)
@@ -222,39 +230,14 @@ def entry_name(key: Mapping[str, object]) -> str:
 
 
 class _File(BaseModel):
-    """What the manifest notes of a file."""
-
     size: int
     sha256: str
     modified_ns: int | None = None
-
-    @classmethod
-    def of(cls, file: Path) -> _File:
-        status = file.stat()
-        return cls(size=status.st_size, sha256=sha256(file), modified_ns=status.st_mtime_ns)
 
 
 class _Manifest(BaseModel):
     key: dict[str, Any]
     files: dict[str, _File]
-
-    @classmethod
-    def read(cls, path: Path) -> _Manifest:
-        """That of an entry; ValueError where it is malformed or its key is not that of the directory."""
-        found = cls.model_validate_json((path / MANIFEST).read_bytes())
-        if entry_name(found.key) != path.name:
-            raise ValueError("its key is not the one that names the entry")
-        return found
-
-
-def _torn(path: Path) -> str | None:
-    """What is wrong with a SQLite file."""
-    try:
-        with closing(sqlite3.connect(path, timeout=SECONDS)) as file:
-            (said,) = file.execute("PRAGMA integrity_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        said = str(error)
-    return None if said == "ok" else said
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,8 @@ def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
     seconds = (time.perf_counter() - start) / (len(sample) - 1) * len(corpus)
     if seconds < EVERY:
         return
-    long = (
-        sum(count > limit for count in counter_of(embedder).count(sample)) if (limit := _limit(embedder, store)) else 0
-    )
+    limit = 0 if isinstance(embedder, GivenEncoder) else int(embedder.describe(store).get("max_tokens") or 0)
+    long = sum(count > limit for count in counter_of(embedder).count(sample)) if limit else 0
     more = f"; of {len(sample)} passages looked at, {long} are cut at {limit} tokens" if long else ""
     spent = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
     print(f"{size}: about {spent} to encode them{more}", file=sys.stderr)  # noqa: T201
@@ -54,15 +53,8 @@ def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
 def announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
     """The graph; where it has no triple, that and what to do are said."""
     if not graph.n_triples:
-        said = (
-            f"The graph of {source!r:.80} has no triple ({graph.n_entities:,} entities, {graph.n_passages:,} passages)"
-        )
+        sizes = f"{graph.n_entities:,} entities, {graph.n_passages:,} passages"
         what = "strategies that follow triples find nothing in it. Give KnowledgeBase.build another graph, such as"
-        print(f"{said}: {what} 'mentions' or 'cooccurrence'.", file=sys.stderr)  # noqa: T201
+        said = f"The graph of {source!r:.80} has no triple ({sizes}): {what} 'mentions' or 'cooccurrence'."
+        print(said, file=sys.stderr)  # noqa: T201
     return graph
-
-
-def _limit(embedder: Embedder, store: Store) -> int:
-    """The tokens of a text that a sentence encoder reads; 0 where it does not say."""
-    describe = getattr(embedder, "describe", None)
-    return int(describe(store).get("max_tokens") or 0) if describe else 0

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
@@ -149,7 +150,7 @@ class Pattern(Retriever):
         """The names like a term."""
         index = self.kb.trigram
         similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
-        terms, of = index.terms_of(similar.keys)
+        terms, of = gather(index.key_ptr, similar.keys)
         strengths = similar.strengths[of]
         equal = np.flatnonzero(strengths == 2)
         strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term) for at in equal]
@@ -161,7 +162,8 @@ class Pattern(Retriever):
         terms = index.matching(wildcard)
         lengths = np.array([len(name) for name in index.terms.take(pa.array(terms)).to_pylist()])
         share = len(wildcard.replace("*", "")) / lengths
-        return self._found(wildcard, terms, 1 + share, share, index.key_df[index.key_of(terms)])
+        keys = np.searchsorted(index.key_ptr, terms, side="right") - 1
+        return self._found(wildcard, terms, 1 + share, share, index.key_df[keys])
 
     def _found(
         self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequencies: IntArray

@@ -1,8 +1,7 @@
 """Prompts -> completions by any OpenAI-compatible endpoint (vLLM, Ollama, a hosted service).
 
 `ChatModel` asks; `Completion` and `Failure` are what comes back. `Usage` counts tokens and cost, `Spending` limits
-them. Each answer is stored as it arrives, under all that it depends on, so that a run that is interrupted, killed or
-repeated never buys it again. The key has the model and the request, not the address.
+them. Each answer is stored as it arrives, under the model and the request, not the address, and never bought again.
 """
 
 from __future__ import annotations
@@ -148,16 +147,24 @@ class ChatModel:
 
     def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
         """The request body: everything that the answer depends on, except the endpoint."""
-        temperature, seed, most = self.temperature, self.seed, self.max_tokens
-        if self.again:
-            temperature = None if temperature is None else max(temperature, RETRY_TEMPERATURE)
-            seed = None if seed is None else seed + self.again
-            most = None if most is None else 2 * most
-        sampling = {"temperature": temperature, "seed": seed, "max_tokens": most}
         body: dict[str, Any] = {"model": self.model, "messages": messages_of(prompt)}
-        body |= {name: value for name, value in sampling.items() if value is not None}
+        sampling = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        given: dict[str, Any] = {name: value for name, value in sampling.items() if value is not None}
+        if self.again:
+            again = {"temperature": RETRY_TEMPERATURE, "seed": given.get("seed", 0) + self.again}
+            again |= {"max_tokens": 2 * given.get("max_tokens", 0)}
+            given = {name: max(value, again[name]) for name, value in given.items()}
+        body |= given
         if schema is not None:
-            _demand(body, schema, self.structured)
+            described = schema.model_json_schema()
+            if self.structured == "json_schema":
+                wanted = {"name": schema.__name__, "schema": described}
+                body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+                return {**body, **self.extra}
+            fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
+            body["messages"] = [*body["messages"], {"role": "user", "content": fit}]
+            if self.structured == "json_object":
+                body["response_format"] = {"type": "json_object"}
         return {**body, **self.extra}
 
     def _kept(self, body: dict[str, Any]) -> Reply | None:
@@ -198,19 +205,6 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
             around = text[max(0, error.start - 40) : error.start]
             raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
     return messages
-
-
-def _demand(body: dict[str, Any], schema: type[BaseModel], structured: Structured) -> None:
-    """Request a schema, in the way that the endpoint supports."""
-    described = schema.model_json_schema()
-    if structured == "json_schema":
-        wanted = {"name": schema.__name__, "schema": described}
-        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        return
-    text = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
-    body["messages"] = [*body["messages"], {"role": "user", "content": text}]
-    if structured == "json_object":
-        body["response_format"] = {"type": "json_object"}
 
 
 def chat_model(name: str, store: Store) -> ChatModel:

@@ -101,7 +101,9 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
         try:
             parsed = schema.model_validate_json(json.dumps(json_in(text)))
         except ValidationError as error:
-            wrong = f"the output does not fit {schema.__name__} ({complaints(error)})"
+            found = error.errors(include_input=False, include_url=False, include_context=False)[:3]
+            told = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found)
+            wrong = f"the output does not fit {schema.__name__} ({told})"
         except ValueError as error:
             wrong = f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}"
     counts = (reply.prompt_tokens, reply.completion_tokens)
@@ -144,12 +146,6 @@ def json_in(text: str) -> Any:
     if not isinstance(value, dict | list):
         raise ValueError("it holds no JSON object")
     return value
-
-
-def complaints(error: ValidationError) -> str:
-    """The first three errors found by pydantic, in one line, without the input."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)[:3]
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found)
 
 
 def quoted(text: str) -> str:

@@ -10,10 +10,10 @@ import json
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, NonNegativeInt, ValidationError
 
 from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Prices, Reply, cost_of
 from kg2rag.types import Count, above, check
@@ -92,24 +92,19 @@ def most_of(body: bytes, prices: Prices) -> float:
     return most
 
 
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Tokens(BaseModel):
-    prompt_tokens: int | None = Field(default=None, ge=0)
-    completion_tokens: int | None = Field(default=None, ge=0)
+def _at(*path: str | int) -> Any:
+    return Field(default=None, validation_alias=AliasPath(*path))  # type: ignore[arg-type]
 
 
 class _Answer(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: Annotated[_Tokens, BeforeValidator(lambda given: given or {})] = _Tokens()
+    """What a chat completion says, of its first choice."""
+
+    message: dict[str, Any] = Field(validation_alias=AliasPath("choices", 0, "message"), exclude=True)
+    text: str | None = _at("choices", 0, "message", "content")
+    refusal: str | None = _at("choices", 0, "message", "refusal")
+    finish_reason: str | None = _at("choices", 0, "finish_reason")
+    prompt_tokens: NonNegativeInt | None = _at("usage", "prompt_tokens")
+    completion_tokens: NonNegativeInt | None = _at("usage", "completion_tokens")
 
 
 class Connection:
@@ -145,7 +140,9 @@ class Connection:
                 raise
             failure = Failure("limit", str(limit), limit.sent)
         else:
-            return self._reply(raw.http_response.content, raw.retries_taken + 1)
+            found = _Answer.model_validate_json(raw.http_response.content).model_dump()
+            said = {name: found[name] and self._hidden(found[name]) for name in ("text", "refusal")}
+            return Reply(**found | said | {"text": said["text"] or ""}, attempts=raw.retries_taken + 1)
         raise CompletionError(failure)
 
     def _sending(self, request: Any) -> None:
@@ -167,24 +164,13 @@ class Connection:
         paid: float | None = 0.0
         if response.is_success:
             try:
-                used = _Answer.model_validate_json(response.content).usage
+                used = _Answer.model_validate_json(response.content)
                 paid = cost_of((used.prompt_tokens, used.completion_tokens), self.prices)
             except ValidationError:
                 response.extensions[_DAMAGE] = True
                 response.status_code, paid = 502, None
         if self.spending is not None and paid is not None:
             self.spending.settle(response.request.extensions[_MOST], paid)
-
-    def _reply(self, content: bytes, attempts: int) -> Reply:
-        answer = _Answer.model_validate_json(content)
-        said = answer.choices[0].message
-        return Reply(
-            text=self._hidden(said.content or ""),
-            finish_reason=answer.choices[0].finish_reason,
-            refusal=said.refusal and self._hidden(said.refusal),
-            **answer.usage.model_dump(),
-            attempts=attempts,
-        )
 
     def _failure(self, error: openai.APIError) -> Failure:
         import openai

@@ -28,13 +28,8 @@ def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
 
 
 def owners(indptr: NDArray[np.integer]) -> IntArray:
-    """(n_entries,) the row of each entry: the inverse of `offsets`.
-
-    >>> owners(np.array([0, 1, 1, 3])).tolist()
-    [0, 2, 2]
-    """
-    rows: IntArray = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return rows
+    """(n_entries,) the row of each entry: the inverse of `offsets`."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
 def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntArray, IntArray]:

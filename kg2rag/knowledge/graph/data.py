@@ -114,13 +114,8 @@ class KnowledgeGraph:
         return f"KnowledgeGraph({', '.join(sizes)})"
 
     @cached_property
-    def keys(self) -> tuple[str, ...]:
-        """(n_entities,) the key of each name, which all its spellings share."""
-        return tuple(map(entity_key, self.names))
-
-    @cached_property
     def _codes(self) -> dict[str, int]:
-        codes = {key: code for code, key in enumerate(self.keys)}
+        codes = {entity_key(name): code for code, name in enumerate(self.names)}
         for code, alias in ((code, alias) for code, own in enumerate(self.aliases) for alias in own):
             codes.setdefault(entity_key(alias), code)
         for key, code in list(codes.items()):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
-from kg2rag.knowledge.graph.tables import canonical, first_seen
+from kg2rag.knowledge.graph.tables import canonical, numbered
 from kg2rag.types import FloatArray, IntArray, at_least, between, require
 
 if TYPE_CHECKING:
@@ -54,25 +53,19 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The entities around some seeds as columns, ordered by (hop, -weight, code): `neighbours` as arrays."""
+    """The entities around some seeds as columns, ordered by (hop, -weight, code): `neighbours` as arrays.
+
+    Attributes
+    ----------
+    entities : (n,) those reached, each once. weights : (n,) the weakest strength on each one's path, in (0, 10].
+    hops : (n,) how many triples away each one is, from 1.
+    """
 
     seeds: IntArray
     layers: tuple[Layer, ...]
-
-    @cached_property
-    def entities(self) -> IntArray:
-        """(n,) the entities reached, each once."""
-        return np.concatenate([layer.entities for layer in self.layers])
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """(n,) the weakest strength on each one's path, in (0, 10]."""
-        return np.concatenate([layer.weights for layer in self.layers])
-
-    @cached_property
-    def hops(self) -> IntArray:
-        """(n,) how many triples away each one is, from 1."""
-        return np.repeat(np.arange(1, len(self.layers) + 1), [len(layer.entities) for layer in self.layers])
+    entities: IntArray
+    weights: FloatArray
+    hops: IntArray
 
     def neighbour(self, at: int) -> Neighbour:
         """The entity at a position of the columns, with its path and the seed it began at."""
@@ -144,7 +137,9 @@ def neighbourhood(
         best = best[np.lexsort((reached[best], -weights[best]))]
         layer = Layer(reached[best], weights[best], sums[best], parents[best], via[best])
         layers.append(layer)
-    return Neighbourhood(seeds, tuple(layers))
+    reached, weights = (np.concatenate(columns) for columns in list(zip(*layers, strict=True))[:2])
+    far = np.repeat(np.arange(1, hops + 1), [len(layer.entities) for layer in layers])
+    return Neighbourhood(seeds, tuple(layers), reached, weights, far)
 
 
 def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -> list[Neighbour]:
@@ -171,14 +166,14 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
     code[kept] = np.arange(len(kept))
     inside = (code[graph.triples.heads] >= 0) & (code[graph.triples.tails] >= 0)
     table, described = canonical(graph.triples.take(np.flatnonzero(inside)), graph.triple_descriptions)
-    relations, order = first_seen(table.relations)
+    relations, order = numbered(table.relations)
     told = ("names", "types", "descriptions", "aliases")
     texts: dict[str, Any] = {name: tuple(getattr(graph, name)[at] for at in kept.tolist()) for name in told}
     pairs, named = graph.mentions, code[graph.mentions.owners] >= 0
     return replace(
         graph,
         **texts,
-        relations=tuple(graph.relations[at] for at in order.tolist()),
+        relations=tuple(graph.relations[at] for at in order),
         triple_descriptions=described,
         triples=replace(table, heads=code[table.heads], relations=relations, tails=code[table.tails]),
         mentions=incidence(code[pairs.owners[named]], pairs.others[named], pairs.counts[named], len(kept)),

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
@@ -61,9 +62,10 @@ def perturbed(
         )
     if round(add * graph.n_triples):
         drawn = _random_triples(graph.triples, round(add * graph.n_triples), adding)
+        both = zip(vars(graph.triples).values(), vars(drawn).values(), strict=True)
         graph = replace(
             graph,
-            triples=graph.triples.followed_by(drawn),
+            triples=TripleTable(*map(np.concatenate, both)),
             mentions=counted(graph.mentions, drawn, 1),
             notes={**graph.notes, "random triples added": len(drawn)},
         )
@@ -94,8 +96,6 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
 
 
 def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
-    import pandas as pd
-
     table, mentions, size = graph.triples, graph.mentions, graph.n_entities
     out = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)

@@ -8,18 +8,18 @@ triples, then the mentions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge.graph.csr import Codes, Columns, Incidence, Offsets, incidence, offsets
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, IntArray, Triple
+from kg2rag.types import Corpus, Triple
 
 Weights = NDArray[np.float32]
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -53,17 +53,11 @@ class TripleTable(Columns):
         """The triples at `index`, in that order."""
         return TripleTable(*(column[index] for column in vars(self).values()))
 
-    def followed_by(self, other: TripleTable) -> TripleTable:
-        """These triples, then those."""
-        return TripleTable(*map(np.concatenate, zip(vars(self).values(), vars(other).values(), strict=True)))
-
     def distinct(self) -> TripleTable:
         """Each triple once, at its first place, with the greatest strength and confidence among its duplicates.
 
         Its description is that of the first of them that has one.
         """
-        import pandas as pd
-
         frame = pd.DataFrame(vars(self))
         frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)  # blanks are no first one
         best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
@@ -73,22 +67,16 @@ class TripleTable(Columns):
         return TripleTable(**{name: np.array(column) for name, column in columns.items()})
 
 
-def first_seen(values: Codes) -> tuple[Codes, IntArray]:
-    """Values renumbered by first appearance, and the distinct ones in that order.
-
-    >>> codes, order = first_seen(np.array([7, 3, 7, 5], dtype=np.int32))
-    >>> codes.tolist(), order.tolist()
-    ([0, 1, 0, 2], [7, 3, 5])
-    """
-    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return np.argsort(order)[inverse].astype(np.int32).reshape(-1), distinct[order].astype(np.int64)
+def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
+    """Values as numbers in order of appearance, and each distinct one once, in that order."""
+    codes, distinct = pd.factorize(values)
+    return codes.astype(np.int32), distinct.tolist()
 
 
 def canonical(triples: TripleTable, descriptions: Sequence[str]) -> tuple[TripleTable, tuple[str, ...]]:
     """The triples and their descriptions, renumbered by first appearance after "", those of no triple left out."""
-    codes, order = first_seen(np.concatenate([np.zeros(1, dtype=np.int32), triples.descriptions]))
-    return replace(triples, descriptions=codes[1:]), tuple(descriptions[code] for code in order.tolist())
+    codes, order = numbered(np.append(np.int32(0), triples.descriptions))
+    return replace(triples, descriptions=codes[1:]), tuple(descriptions[code] for code in order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,22 +173,15 @@ def _triple_table(
 ) -> tuple[TripleTable, list[str], list[str]]:
     """The triples as given, and the relations and descriptions that they have, in order of appearance."""
     ends = np.array([entities.code(name) for one in given for name in (one.head, one.tail)], dtype=np.int32)
-    relations, names = _numbered(one.relation for one in given)
-    described, texts = _numbered(chain([""], (one.description.strip() for one in given)))
+    relations, names = numbered(np.array([one.relation for one in given], dtype=object))
+    described, texts = numbered(np.array(["", *(one.description.strip() for one in given)], dtype=object))
     weights = np.array([(one.strength, one.confidence) for one in given], dtype=np.float64).reshape(-1, 2)
-    passages, ids = _numbered(one.passage_id for one in given)
+    passages, ids = numbered(np.array([one.passage_id for one in given], dtype=object))
     rows = _rows(ids, corpus, lambda at: f"triple {str(given[int(np.argmax(passages == at))])!r}")
     strengths, confidences = np.ascontiguousarray(np.maximum(weights, SMALLEST).astype(np.float32).T)
     heads, tails = np.ascontiguousarray(ends.reshape(-1, 2).T)
     columns = heads, relations, tails, rows[passages], strengths, confidences, described[1:]
     return TripleTable(*columns), names, texts
-
-
-def _numbered(texts: Iterable[str]) -> tuple[Codes, list[str]]:
-    """Texts as numbers in order of appearance, and each once in that order."""
-    known: dict[str, int] = {}
-    codes = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
-    return codes, list(known)
 
 
 def _rows(ids: Sequence[str], corpus: Corpus, statement: Callable[[int], str], *, required: bool = False) -> Codes:

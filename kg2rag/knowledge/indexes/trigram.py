@@ -146,19 +146,10 @@ class TrigramIndex:
         fits = re.compile(f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL).fullmatch
         return np.flatnonzero([fits(term.casefold()) is not None for term in self.terms.to_pylist()])
 
-    def key_of(self, terms: IntArray) -> IntArray:
-        """The key of each term."""
-        found: IntArray = np.searchsorted(self.key_ptr, terms, side="right") - 1
-        return found
-
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
         """(rows, which of `terms` each holds, whether it defines that one); ascending within a term."""
         where, of = gather(self.posting_ptr, terms)
         return self.rows[where].astype(np.int64), of, self.defines[where]
-
-    def terms_of(self, keys: IntArray) -> tuple[IntArray, IntArray]:
-        """The codes of all spellings of some keys, and which of `keys` each is a spelling of."""
-        return gather(self.key_ptr, keys)
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
         """Codes of keys that share enough trigrams with the requested one; ascending."""

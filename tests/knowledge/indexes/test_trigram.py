@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from kg2rag.knowledge import TrigramIndex
+from kg2rag.knowledge.graph.csr import gather
 
 TEXTS = ["class StreamingTextResponse", "streaming_text_response = 1", "useChat hook", "json json", "plain prose"]
 
@@ -33,7 +34,7 @@ def names(index: TrigramIndex, wanted: str, min_similarity: float = 0.6) -> list
 def test_two_spellings_of_a_name_are_one_key_with_two_terms(index: TrigramIndex) -> None:
     code = index.find("streamingtextresponse")
     assert code is not None
-    terms, _ = index.terms_of(np.array([code]))
+    terms, _ = gather(index.key_ptr, np.array([code]))
     assert [index.terms[term].as_py() for term in terms.tolist()] == [
         "StreamingTextResponse",
         "streaming_text_response",
@@ -63,7 +64,7 @@ def test_a_key_longer_than_any_name_is_like_none(index: TrigramIndex) -> None:
 
 def test_postings_say_which_passage_defines_a_term(index: TrigramIndex) -> None:
     code = index.find("streamingtextresponse")
-    rows, _, defines = index.postings(index.terms_of(np.array([code]))[0])
+    rows, _, defines = index.postings(gather(index.key_ptr, np.array([code]))[0])
     assert list(zip(rows.tolist(), defines.tolist(), strict=True)) == [(0, True), (1, False)]
 
 
