@@ -62,15 +62,8 @@ def _dataset(name: str, folder: Path) -> object:
 def _frames(folder: Path) -> object:
     def frame(name: str) -> pd.DataFrame:
         try:
-            records = json.loads((folder / name).read_text(encoding="utf-8"))
-            return pd.DataFrame(records)
-        except (
-            ValueError,
-            RecursionError,
-            AttributeError,
-            TypeError,
-            KeyError,
-        ) as error:  # no frame, so nothing of ours
+            return pd.DataFrame(json.loads((folder / name).read_text(encoding="utf-8")))
+        except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:  # no frame: nothing of ours
             raise DataError("custom") from error
 
     data = from_frames(frame("corpus.json"), frame("questions.json"))
@@ -95,20 +88,13 @@ def _sweep(folder: Path) -> object:
 def _comparison(folder: Path) -> object:
     found = Comparison.load(folder)
     values = [found.scores.to_csv(), found.per_query.to_csv(), found.curve.to_csv(), found.sizes.to_csv()]
-    hits = {
-        name: [(one.passage_ids, one.scores.tolist()) for one in rankings] for name, rankings in found.rankings.items()
-    }
+    hits = [(name, one.passage_ids, one.scores.tolist()) for name, own in found.rankings.items() for one in own]
     return values, hits, found.baseline
 
 
 def _sweep_results(folder: Path) -> object:
     found = SweepResult.load(folder)
-    return (
-        found.per_question.to_csv(),
-        found.to_frame().to_csv(),
-        {name: one.tolist() for name, one in found.questions.items()},
-        [found.name, found.objective],
-    )
+    return found.per_question.to_csv(), found.to_frame().to_csv(), found.name, found.objective
 
 
 def _store(folder: Path) -> object:
@@ -132,25 +118,22 @@ def _analyser(folder: Path) -> object:
     return repr((model.grid.tolist(), model.coefficients.tolist(), model.intercept.tolist(), model.alpha))
 
 
-def _from(name: str, read: Callable[[Path], object]) -> Callable[[Path], object]:
-    return lambda folder: read(folder / name)
-
-
-def _dataset_format(name: str, seed: Callable[[], Files], place: str = "") -> Format:
-    return Format(seed, _from(place, partial(_dataset, name)))
-
-
 FORMATS: Mapping[str, Format] = {
-    "hotpotqa": _dataset_format("hotpotqa", seeds.hotpotqa),
-    "musique": _dataset_format("musique", seeds.musique),
-    "2wiki": _dataset_format("2wikimultihopqa", seeds.two_wiki),
-    "2wiki titles": _dataset_format("2wikimultihopqa", seeds.titled),
-    "2wiki-kg": _dataset_format("2wiki-kg", seeds.two_wiki_kg),
-    "hipporag": _dataset_format("hipporag", seeds.hipporag),
-    "hipporag titles": _dataset_format("hipporag", seeds.hipporag_titles),
-    "beir": _dataset_format("beir", seeds.beir),
-    "cosqa": _dataset_format("cosqa", seeds.cosqa),
-    "bundled": _dataset_format("bundled", seeds.bundled),
+    **{
+        name: Format(seed, partial(_dataset, name.partition(" ")[0]))
+        for name, seed in {
+            "hotpotqa": seeds.hotpotqa,
+            "musique": seeds.musique,
+            "2wikimultihopqa": seeds.two_wiki,
+            "2wikimultihopqa titles": seeds.titled,
+            "2wiki-kg": seeds.two_wiki_kg,
+            "hipporag": seeds.hipporag,
+            "hipporag titles": seeds.hipporag_titles,
+            "beir": seeds.beir,
+            "cosqa": seeds.cosqa,
+            "bundled": seeds.bundled,
+        }.items()
+    },
     "frames": Format(seeds.frames, _frames),
     "openie": Format(seeds.openie, partial(_source, "openie(openie_results.json)")),
     "subkgs": Format(seeds.subkgs, partial(_source, "subkgs(subkgs.jsonl)")),
@@ -170,7 +153,7 @@ FORMATS: Mapping[str, Format] = {
     ),
     "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
     "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
-    "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, _from("paper.toml", Ledger.read)),
+    "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, lambda folder: Ledger.read(folder / "paper.toml")),
     "comparison": Format(seeds.comparison, _comparison, exact=True),
     "comparison, signed": Format(
         seeds.comparison,

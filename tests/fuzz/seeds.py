@@ -91,13 +91,7 @@ def corpus_list() -> bytes:
 
 
 def titled() -> Files:
-    record = {
-        "id": "t1",
-        "question": "Where?",
-        "answer": "Burbank",
-        "evidences": [["a", "b", "c"]],
-        "type": "inference",
-    }
+    record = {"id": "t1", "question": "Where?", "answer": "B", "evidences": [["a", "b", "c"]], "type": "inference"}
     gold = {"gold_titles": ["Ed Wood", "Tim Burton"], "supporting_facts": [["Ed Wood", 0]], "gold_status": "exact"}
     return {"questions.jsonl": as_lines(record | gold), "2wikimultihopqa_corpus.json": corpus_list()}
 
@@ -126,11 +120,9 @@ def hipporag_titles() -> Files:
 
 
 def beir() -> Files:
-    documents = [
-        {"_id": f"d{at}", "title": title, "text": "".join(said)} for at, (title, said) in enumerate(PAGES.items())
-    ]
+    texts = [{"_id": f"d{at}", "title": title, "text": "".join(said)} for at, (title, said) in enumerate(PAGES.items())]
     return {
-        "corpus.jsonl": as_lines(*documents),
+        "corpus.jsonl": as_lines(*texts),
         "queries.jsonl": as_lines({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}),
         "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td0\t1\nq1\td1\t0\nq2\td1\t2\n",
     }
@@ -169,24 +161,16 @@ def bundled() -> Files:
 
 def frames() -> Files:
     corpus = [{"id": "p1", "text": "Ada wrote.", "title": "Ada", "position": 0}, {"id": "p2", "text": "He built."}]
-    questions = [
-        {"id": "q1", "text": "Who?", "gold": ["p1"], "answers": "Ada", "hops": 1, "triples": [["a", "b", "c"]]}
-    ]
-    return {"corpus.json": as_json(corpus), "questions.json": as_json(questions)}
+    question = {"id": "q1", "text": "Who?", "gold": ["p1"], "answers": "Ada", "hops": 1, "triples": [["a", "b", "c"]]}
+    return {"corpus.json": as_json(corpus), "questions.json": as_json([question])}
 
 
 def openie() -> Files:
-    documents = [
-        {
-            "idx": str(row),
-            "title": passage.title,
-            "text": passage.text,
-            "passage": passage.contents,
-            "extracted_entities": [passage.title, "Burbank"],
-            "extracted_triples": [["Tim Burton", "directed", passage.title], ["a", "b"]],
-        }
-        for row, passage in enumerate(CORPUS)
-    ]
+    found = {
+        "extracted_entities": ["Burbank"],
+        "extracted_triples": [["Tim Burton", "directed", "Ed Wood"], ["a", "b"]],
+    }
+    documents = [{"idx": str(row), "passage": passage.contents, **found} for row, passage in enumerate(CORPUS)]
     return {"openie_results.json": as_json({"docs": documents, "avg_ent_chars": 5.5})}
 
 
@@ -198,11 +182,9 @@ def subkgs() -> Files:
 def lightrag() -> Files:
     graph = nx.Graph()
     for name, kind in {"Tim Burton": "person", "Ed Wood": "film"}.items():
-        graph.add_node(
-            name, entity_id=name, entity_type=kind, description="One.<SEP>Two.", source_id="chunk-a<SEP>chunk-b"
-        )
+        about = {"description": "One.<SEP>Two.", "source_id": "chunk-a<SEP>chunk-b"}
+        graph.add_node(name, entity_id=name, entity_type=kind, **about)
     graph.add_edge("Tim Burton", "Ed Wood", weight=3.0, keywords="direction,film", source_id="chunk-a")
-
     chunks = {f"chunk-{name}": {"tokens": 4, "content": CORPUS[row].contents} for row, name in enumerate("ab")}
     return {
         **written(lambda folder: nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")),
@@ -213,21 +195,12 @@ def lightrag() -> Files:
 
 
 def msgraphrag() -> Files:
-    units = ["u1", "u2"]
+    units, director = ["u1", "u2"], ["TIM BURTON", "ED WOOD"]
+    about = {"type": ["person", None], "description": ["A director.", ""], "text_unit_ids": [units, ["u1"]]}
+    facts = {"source": director[:1], "target": director[1:], "description": ["directed"], "weight": [2.0]}
     tables = {
-        "entities": {
-            "title": ["TIM BURTON", "ED WOOD"],
-            "type": ["person", None],
-            "description": ["A director.", ""],
-            "text_unit_ids": [units, ["u1"]],
-        },
-        "relationships": {
-            "source": ["TIM BURTON"],
-            "target": ["ED WOOD"],
-            "description": ["directed"],
-            "weight": [2.0],
-            "text_unit_ids": [["u1"]],
-        },
+        "entities": {"title": director, **about},
+        "relationships": {**facts, "text_unit_ids": [["u1"]]},
         "text_units": {"id": units, "text": [CORPUS[0].contents, CORPUS[1].contents]},
     }
 
@@ -244,22 +217,9 @@ def graphml() -> Files:
 
 
 def triples(suffix: str) -> Files:
-    rows = [
-        {
-            "head": each.head,
-            "relation": each.relation,
-            "tail": each.tail,
-            "passage_id": each.passage_id,
-            "strength": each.strength,
-            "confidence": each.confidence,
-            "head_type": "person",
-            "tail_id": "e1",
-        }
-        for each in TRIPLES
-    ]
-    entities = as_lines(
-        {"id": "e1", "name": "Ed Wood", "type": "film", "description": "", "aliases": [{"surface": "EW"}]}
-    )
+    columns = ("head", "relation", "tail", "passage_id", "strength", "confidence")
+    rows = [{name: getattr(one, name) for name in columns} | {"head_type": "p", "tail_id": "e1"} for one in TRIPLES]
+    entity = {"id": "e1", "name": "Ed Wood", "type": "film", "description": "", "aliases": [{"surface": "EW"}]}
 
     def write(folder: Path) -> None:
         frame, file = pd.DataFrame(rows), folder / f"triples{suffix}"
@@ -270,7 +230,7 @@ def triples(suffix: str) -> Files:
         else:
             frame.to_csv(file, sep="\t" if suffix == ".tsv" else ",", index=False)
 
-    return written(write) | {"entities.jsonl": entities}
+    return written(write) | {"entities.jsonl": as_lines(entity)}
 
 
 @cache
@@ -279,11 +239,8 @@ def extractor() -> TriplesFile:
 
 
 def saved_graph() -> Files:
-    return written(
-        lambda folder: write_graph(
-            folder / "g", EXTRACTION, CORPUS, extractor(), corpus_name="tiny", usage={"calls": 1}
-        )
-    )
+    told = {"corpus_name": "tiny", "usage": {"calls": 1}}
+    return written(lambda folder: write_graph(folder / "g", EXTRACTION, CORPUS, extractor(), **told))
 
 
 def parquet_graph() -> Files:
@@ -375,8 +332,7 @@ def store() -> Files:
         (folder / "a.bin").write_bytes(b"a" * 100)
         (folder / "b.bin").write_bytes(b"b" * 10)
 
-    files = written(lambda folder: Store(folder).entry("thing", KEY, build))
-    return {name: data for name, data in files.items() if name.endswith("manifest.json")} | files
+    return written(lambda folder: Store(folder).entry("thing", KEY, build))
 
 
 def analyser() -> Files:
