@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,12 +70,9 @@ class ChatServer(ThreadingHTTPServer):
 
     Attributes
     ----------
-    prompt_of : what of a request's body is its prompt; the first message where not given.
-    requests, answered : how often each prompt came, and was answered well (faults of the model included).
-    paid : how often each body was answered well (faults of the model included) to a client that was still there.
-    in_flight, most_in_flight : requests handled now, and the largest number of them at one time.
-    waiting : requests in flight that wait for the gate.
-    bodies, keys : the request bodies, and the Authorization headers.
+    prompt_of : what of a request's body is its prompt.
+    requests, answered, paid : how often each prompt came, and it and each body was answered (faults of the model too).
+    in_flight, most_in_flight, waiting : requests handled now, the largest number of them, and those before the gate.
     gate : requests whose prompt `holds` says yes to wait for it, and so does the fault "slow".
     """
 
@@ -166,6 +163,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, prompt: str, fault: str | None, body: str) -> None:
         status, _, rest = str(fault).partition(" ")
+        unread = {
+            "cut": self._completion("never seen")[:60],
+            "foreign": '{"result": "a JSON of some other service"}',
+            "no choices": '{"id": "1", "object": "chat.completion", "choices": []}',
+            "html": "<html><body>Please log in</body></html>",
+        }
         if status in ("429", "500", "503", "400", "401", "404"):
             # The key comes back in the error text, as some hosted services do it.
             error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
@@ -173,16 +176,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
         elif fault in ("slow", "reset", "half"):
             self._break_off(fault)
-        elif fault == "cut":
-            self._send(self._completion("never seen")[:60])
         elif fault == "202":
             self._send('{"status": "queued"}', status=202)
-        elif fault == "foreign":
-            self._send('{"result": "a JSON of some other service"}')
-        elif fault == "no choices":
-            self._send('{"id": "1", "object": "chat.completion", "choices": []}')
-        elif fault == "html":
-            self._send("<html><body>Please log in</body></html>", kind="text/html")
+        elif fault in unread:
+            self._send(unread[fault], kind="text/html" if fault == "html" else "")
         else:
             reply = self.server.reply(prompt)
             faulty = {
@@ -196,10 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.answered[prompt] += 1
                 self.server.paid[body] += 1
             finish = fault if fault in ("length", "content_filter") else "stop"
-            text = faulty.get(str(fault), reply)
             refusal = "I cannot help with that." if fault == "refusal" else None
-            counted = fault != "uncounted"
-            answer = self._completion(text, finish, counted, refusal)
+            answer = self._completion(faulty.get(str(fault), reply), finish, fault != "uncounted", refusal)
             self._send(answer, kind="text/plain" if fault == "plain" else "")
 
     def _break_off(self, fault: str) -> None:
@@ -221,19 +216,12 @@ class _Handler(BaseHTTPRequestHandler):
         return json.dumps({"id": "1", "object": "chat.completion", "model": "tiny-1", "choices": [choice], **usage})
 
     def _send(
-        self,
-        content: str | bytes,
-        *,
-        status: int = 200,
-        kind: str = "",
-        promised: int | None = None,
-        headers: dict[str, str] | None = None,
+        self, content: str, *, status: int = 200, kind: str = "", promised: int = 0, headers: Mapping[str, str] = {}
     ) -> None:
-        data = content.encode() if isinstance(content, str) else content
+        data = content.encode()
+        told = {"Content-Type": kind or "application/json", "Content-Length": str(promised or len(data)), **headers}
         self.send_response(status)
-        self.send_header("Content-Type", kind or "application/json")
-        self.send_header("Content-Length", str(promised or len(data)))
-        for name, value in (headers or {}).items():
+        for name, value in told.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)

@@ -12,7 +12,6 @@ import pytest
 from doc_page import blocks
 from word_embedder import WordEmbedder
 
-import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Extractor, sources
 from kg2rag.extraction.sources import CombinedExtractor
@@ -78,15 +77,6 @@ def test_the_example_is_a_graph_source_after_its_line(registered: str, links: Pa
     assert isinstance(sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor)
     with pytest.raises(ValueError, match="pagelinks"):
         sources.SOURCES.build(registered)
-
-
-def test_the_example_is_compared_like_any_other(registered: str, tmp_path: Path) -> None:
-    data = kg2rag.load("bundled", limit=10)
-    file = tmp_path / "bundled.tsv"
-    file.write_text(f"{data.corpus.titles[0]}\tUvicorn\n", encoding="utf-8")
-    kb = KnowledgeBase.build(data.corpus, f"{registered}({file})", store=Store(tmp_path / "kb"))
-    built = {name: kg2rag.systems.build(name, kb) for name in ("bm25", "pattern")}
-    assert list(kg2rag.compare(built, data, metrics=["recall@5"], progress=False).scores["system"]) == list(built)
 
 
 @pytest.fixture

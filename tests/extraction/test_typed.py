@@ -1,19 +1,19 @@
-"""Typed graphs by a language model on loopback: schemas, what is read and cleaned, merged descriptions."""
+"""Typed graphs by a language model on loopback: schemas, what is read and cleaned."""
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import FAULTS, MODEL_FAULTS, ChatServer, Fault, at_random, last_message, never, serving
+from llm_server import last_message, serving
 
 from kg2rag.compute import ChatModel, Store
-from kg2rag.extraction import Entity, Mention
-from kg2rag.extraction.prompted import STYLES, ExtractionError, GraphSchema, PromptedTriples, PromptStyle
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.prompted import STYLES, ExtractionError, GraphSchema, PromptedTriples
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -49,42 +49,43 @@ ANSWERS: dict[str, dict[str, object]] = {
 }
 
 
-def reply(question: str) -> str:
-    return json.dumps(next(answer for start, answer in ANSWERS.items() if question.startswith(start)))
+Ask = Callable[..., tuple[Extraction, dict[str, Any]]]
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """What is found where the answers are these, by the beginnings of the questions; and the first request."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+    def found(
+        schema: GraphSchema = SCHEMA, corpus: Corpus = CORPUS, answers: dict[str, Any] = ANSWERS
+    ) -> tuple[Extraction, dict[str, Any]]:
+        def reply(question: str) -> str:
+            return json.dumps(next(answer for start, answer in answers.items() if question.startswith(start)))
+
+        with serving(reply, prompt_of=last_message) as server:
+            model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path), concurrency=1)
+            return PromptedTriples(model, TYPED.typed(schema)).extract(corpus), server.bodies[0]
+
+    return found
 
 
 @pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with serving(reply, prompt_of=last_message) as running:
-        yield running
+def read(ask: Ask) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...], dict[str, int]]]:
+    """What is kept of one answer."""
 
+    def kept(answer: object, schema: GraphSchema = SCHEMA) -> Any:
+        found, _ = ask(schema, Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]), {"Passage": answer})
+        return found.entities, found.triples, found.notes
 
-ModelOf = Callable[..., ChatModel]
-
-
-@pytest.fixture
-def model_of(tmp_path: Path) -> ModelOf:
-    def make(server: ChatServer, **options: Any) -> ChatModel:
-        return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **options)
-
-    return make
-
-
-def serve(fault: Fault = never):
-    return serving(reply, fault, prompt_of=last_message)
+    return kept
 
 
 # Extraction
 
 
-def test_entities_and_relations_come_with_types_descriptions_and_weights(server, model_of):
-    found = PromptedTriples(model_of(server), "typed").extract(CORPUS)
+def test_entities_and_relations_come_with_types_descriptions_and_weights(ask):
+    found, _ = ask(GraphSchema())
     assert found.triples == (
         Triple("Ed Wood", "directed by", "Tim Burton", "p0", 9.0, 0.8, "Burton made it."),
         Triple("Tim Burton", "born in", "Burbank", "p1", 7.0, 1.0, "He was born there."),
@@ -94,32 +95,21 @@ def test_entities_and_relations_come_with_types_descriptions_and_weights(server,
         Entity("Tim Burton", "person", "He made Ed Wood. Born in Burbank."),
         Entity("Burbank", "city"),
     )
-    assert found.mentions == (
-        Mention("Ed Wood", "p0"),
-        Mention("Tim Burton", "p0"),
-        Mention("TIM BURTON", "p1"),
-        Mention("Burbank", "p1"),
-    )
+    named = [("Ed Wood", "p0"), ("Tim Burton", "p0"), ("TIM BURTON", "p1"), ("Burbank", "p1")]
+    assert found.mentions == tuple(Mention(*pair) for pair in named)
     graph = KnowledgeGraph.build(found, CORPUS)
     assert graph.entity_types == ("city", "film", "person")
     assert [triple.strength for triple in map(graph.triple, range(2))] == [9.0, 7.0]
 
 
-def test_the_types_of_a_schema_are_an_enumeration_of_the_request_and_named_in_its_instruction(server, model_of):
-    PromptedTriples(model_of(server, concurrency=1), TYPED.typed(SCHEMA)).run(CORPUS)
-    body = server.bodies[0]
+def test_types_are_an_enumeration_of_the_request_and_what_is_outside_them_is_left_out_and_counted(ask):
+    found, body = ask(SCHEMA)
     defined = body["response_format"]["json_schema"]["schema"]["$defs"]
     assert defined["NamedEntity"]["properties"]["type"]["enum"] == ["Person", "film"]
     assert defined["StatedRelation"]["properties"]["relation"]["enum"] == ["directed by"]
     assert defined["StatedRelation"]["required"] == [*defined["StatedRelation"]["properties"]]
-    assert (
-        "one of these, and what fits none is left out: Person (a human being); film." in body["messages"][0]["content"]
-    )
-    assert len(body["messages"]) == 2  # an example of other types would teach those
-
-
-def test_what_is_outside_the_schema_is_dropped_or_left_without_a_type_and_counted(server, model_of):
-    found = PromptedTriples(model_of(server), TYPED.typed(SCHEMA)).extract(CORPUS)
+    instruction, _ = body["messages"]  # an example of other types would teach those
+    assert "one of these, and what fits none is left out: Person (a human being); film." in instruction["content"]
     assert [triple.relation for triple in found.triples] == ["directed by"]
     assert [entity.type for entity in found.entities] == ["film", "Person", ""]
     assert found.notes == {
@@ -129,46 +119,14 @@ def test_what_is_outside_the_schema_is_dropped_or_left_without_a_type_and_counte
     }
 
 
-def test_a_style_without_types_takes_no_schema():
+def test_a_style_without_types_takes_no_schema_and_a_typed_one_is_picklable():
     with pytest.raises(ValueError, match="Style 'kg2rag' asks for no types, so it takes no schema"):
         STYLES["kg2rag"].typed(SCHEMA)
-
-
-@pytest.mark.parametrize("style", [TYPED, TYPED.typed(SCHEMA)], ids=["open", "closed"])
-def test_a_typed_style_is_picklable(style: PromptStyle):
-    again = pickle.loads(pickle.dumps(style))
-    assert (again, again.fingerprint) == (style, style.fingerprint)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(model_of, seed):
-    faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
-    with serve(at_random(0.4, seed, faults)) as server:
-        extractor = PromptedTriples(model_of(server), TYPED.typed(SCHEMA))
-        run = extractor.run(CORPUS)
-        for _ in range(20):
-            run = extractor.run(CORPUS, retry_failed=True) if run.failures else run
-    with serve() as server:
-        right = PromptedTriples(model_of(server), TYPED.typed(SCHEMA))
-        expected = right.extract(CORPUS)
-    assert run.failures == ()
-    assert (run.extraction.triples, run.extraction.entities) == (expected.triples, expected.entities)
+    again = pickle.loads(pickle.dumps(TYPED.typed(SCHEMA)))
+    assert (again, again.fingerprint) == (TYPED.typed(SCHEMA), TYPED.typed(SCHEMA).fingerprint)
 
 
 # What is read
-
-
-@pytest.fixture
-def read(model_of) -> Callable[..., tuple[tuple[Entity, ...], tuple[Triple, ...], dict[str, int]]]:
-    """What is kept of one answer."""
-
-    def ask(answer: object, schema: GraphSchema = SCHEMA) -> Any:
-        with serving(lambda _: json.dumps(answer), prompt_of=last_message) as server:
-            extractor = PromptedTriples(model_of(server), TYPED.typed(schema))
-            found = extractor.extract(Corpus.from_passages([Passage("p", "", "Text.", "p", 0)]))
-        return found.entities, found.triples, found.notes
-
-    return ask
 
 
 def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts(read):

@@ -10,22 +10,25 @@ from kg2rag.text.normalisation import is_date_or_number
 from kg2rag.types import Corpus, Passage
 
 
-def extracted(*pages: tuple[str, str]) -> Extraction:
-    """What `Mentions` finds in passages p0, p1, … of these titles and texts."""
-    passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
-    return Mentions().extract(Corpus.from_passages(passages))
+def extracted(*pages: str) -> Extraction:
+    """What `Mentions` finds in passages p0, p1, … written "title: text"."""
+    parts = (page.partition(": ") for page in pages)
+    return Mentions().extract(
+        Corpus.from_passages([Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, _, text) in enumerate(parts)])
+    )
 
 
-def others(*pages: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+def others(*pages: str) -> dict[str, tuple[str, ...]]:
     return {entity.name: entity.aliases for entity in extracted(*pages).entities if entity.aliases}
 
 
-def facts(extraction: Extraction) -> set[tuple[str, str]]:
-    """(tail, passage) of every triple."""
-    return {(triple.tail, triple.passage_id) for triple in extraction.triples}
+def facts(extraction: Extraction) -> set[str]:
+    """ "tail, passage" of every triple."""
+    return {f"{triple.tail}, {triple.passage_id}" for triple in extraction.triples}
 
 
-UNION = ("European Union", "The European Union (EU) is a union.")
+UNION = "European Union: The European Union (EU) is a union."
+LEFT = "Ann: She left the EU."
 
 
 @pytest.mark.parametrize(
@@ -35,67 +38,78 @@ UNION = ("European Union", "The European Union (EU) is a union.")
         pytest.param("He led the EU (European Union).", "EU", id="before the expansion"),
         pytest.param("He led the European Union (E.U.).", "E.U.", id="with full stops"),
         pytest.param("He led the European Union (EU, founded in 1993).", "EU", id="first in a longer bracket"),
+        pytest.param("The European Union (UN) met.", "", id="other letters"),
+        pytest.param("The European Union ( ) met.", "", id="no letters"),
+        pytest.param("The EU ( ) met.", "", id="no expansion"),
+        pytest.param("The EU (a pact) met.", "", id="another expansion"),
     ],
 )
 def test_an_acronym_beside_its_expansion_is_an_alias(text: str, alias: str) -> None:
-    assert others(("European Union", "A union."), ("Ann", text)) == {"European Union": (alias,)}
+    assert others("European Union: A union.", f"Ann: {text}") == ({"European Union": (alias,)} if alias else {})
 
 
 def test_function_words_may_be_missing_from_an_acronym_or_in_it() -> None:
-    pages = (("Bank of England", "A bank."), ("League of Nations", "A league."))
-    text = "The Bank of England (BE) and the League of Nations (LON)."
-    assert others(*pages, ("Ann", text)) == {"Bank of England": ("BE",), "League of Nations": ("LON",)}
-
-
-@pytest.mark.parametrize(
-    "text", ["The European Union (UN) met.", "The European Union ( ) met.", "The EU ( ) met.", "The EU (a pact) met."]
-)
-def test_brackets_without_the_initials_state_nothing(text: str) -> None:
-    assert others(("European Union", "A union."), ("Ann", text)) == {}
+    text = "Ann: The Bank of England (BE) and the League of Nations (LON)."
+    found = others("Bank of England: A bank.", "League of Nations: A league.", text)
+    assert found == {"Bank of England": ("BE",), "League of Nations": ("LON",)}
 
 
 def test_a_passage_that_names_the_acronym_mentions_its_meaning() -> None:
-    found = extracted(UNION, ("Ann", "She left the EU."))
-    assert facts(found) == {("European Union", "p1")}
+    found = extracted(UNION, LEFT)
+    assert facts(found) == {"European Union, p1"}
     assert ("European Union", 0) in [(m.entity, m.sentence) for m in found.mentions if m.passage_id == "p1"]
 
 
 def test_an_acronym_counts_letter_by_letter() -> None:
-    assert (
-        facts(extracted(("Integrated Test", "The Integrated Test (IT) is a test."), ("Ann", "It ran. It won.")))
-        == set()
-    )
+    assert facts(extracted("Integrated Test: The Integrated Test (IT) is a test.", "Ann: It ran. It won.")) == set()
 
 
 def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
-    pages = (UNION, ("Ann", "She left the EU."), ("Bob", "He joined the EU."))
-    found = extracted(*pages)
+    found = extracted(UNION, LEFT, "Bob: He joined the EU.")
     assert "EU" not in [entity.name for entity in found.entities]
-    assert facts(found) == {("European Union", "p1"), ("European Union", "p2")}
+    assert facts(found) == {"European Union, p1", "European Union, p2"}
     assert found.notes == {"names joined to what they stand for": 1, "mentions by an alias": 3}
 
 
 def test_the_strength_counts_the_passages_that_use_the_alias() -> None:
-    pages = (UNION, ("Ann", "She left the EU."), ("Bob", "He left the European Union."))
-    assert {triple.strength for triple in extracted(*pages).triples} == {6.61}  # 10 ln(1 + 3/2) / ln(1 + 3)
+    found = extracted(UNION, LEFT, "Bob: He left the European Union.")
+    assert {triple.strength for triple in found.triples} == {6.61}  # 10 ln(1 + 3/2) / ln(1 + 3)
 
 
-def test_an_acronym_with_two_meanings_in_the_corpus_is_none() -> None:
-    pages = (UNION, ("Emory University", "Emory University (EU) is a school."), ("Ann", "She left the EU."))
+@pytest.mark.parametrize(
+    ("pages", "expected", "note"),
+    [
+        pytest.param(
+            (UNION, "Emory University: Emory University (EU) is a school.", LEFT),
+            {"EU, p0", "EU, p1", "EU, p2"},  # a name that three passages share
+            "aliases with several meanings left out",
+            id="two meanings in the corpus",
+        ),
+        pytest.param(
+            (UNION, "EU: A song.", LEFT),
+            {"EU, p0", "EU, p2"},
+            "aliases that are titles or shared names left out",
+            id="the title of a page",
+        ),
+        pytest.param(
+            ("San Juan, Rico: San Juan, known as El Rico, is a city.", "Ann: In San Juan.", "Bob: By San Juan."),
+            {"San Juan, p0", "San Juan, p1", "San Juan, p2"},
+            "aliases that are titles or shared names left out",
+            id="another name of a page, which passages share",
+        ),
+        pytest.param(
+            ("Ann: She led the Bird Club (BC).",),
+            set(),
+            "aliases of what no two passages name",
+            id="of what nothing else names",
+        ),
+    ],
+)
+def test_an_alias_of_no_one_meaning_is_left_out_and_counted(
+    pages: tuple[str, ...], expected: set[str], note: str
+) -> None:
     found = extracted(*pages)
-    assert facts(found) == {("EU", "p0"), ("EU", "p1"), ("EU", "p2")}  # a name that three passages share
-    assert found.notes == {"aliases with several meanings left out": 1}
-
-
-def test_an_acronym_that_a_page_bears_as_its_title_stays_that_page() -> None:
-    pages = (UNION, ("EU", "A song."), ("Ann", "She left the EU."))
-    found = extracted(*pages)
-    assert ("EU", "p2") in facts(found)
-    assert found.notes == {"aliases that are titles or shared names left out": 1}
-
-
-def test_an_acronym_of_what_nothing_else_names_is_counted() -> None:
-    assert extracted(("Ann", "She led the Bird Club (BC).")).notes == {"aliases of what no two passages name": 1}
+    assert (facts(found), found.notes[note]) == (expected, 1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +124,7 @@ def test_an_acronym_of_what_nothing_else_names_is_counted() -> None:
     ],
 )
 def test_the_first_sentence_of_a_page_states_its_other_names(title: str, text: str, alias: str) -> None:
-    assert others((title, text))[title] == (alias,)
+    assert others(f"{title}: {text}")[title] == (alias,)
 
 
 @pytest.mark.parametrize(
@@ -129,33 +143,16 @@ def test_the_first_sentence_of_a_page_states_its_other_names(title: str, text: s
     ],
 )
 def test_what_a_first_sentence_does_not_call_its_subject_is_no_alias(title: str, text: str) -> None:
-    assert others((title, text)) == {}
-
-
-def test_another_name_of_a_page_does_not_take_over_a_name_that_passages_share() -> None:
-    pages = (
-        ("San Juan, Rico", "San Juan, known as El Rico, is a city."),
-        ("Ann", "In San Juan."),
-        ("Bob", "By San Juan."),
-    )
-    found = extracted(*pages)
-    assert facts(found) >= {("San Juan", "p1"), ("San Juan", "p2")}
-    assert found.notes["aliases that are titles or shared names left out"] == 1
+    assert others(f"{title}: {text}") == {}
 
 
 def test_a_page_does_not_mention_itself_by_its_alias() -> None:
-    assert facts(extracted(("European Union", "The European Union (EU) is a union. The EU grew."))) == set()
+    assert facts(extracted("European Union: The European Union (EU) is a union. The EU grew.")) == set()
 
 
 def test_a_title_that_is_a_year_is_no_hub() -> None:
-    pages = (
-        ("1984", "A novel by Orwell."),
-        ("Ann", "Born in 1984."),
-        ("Apollo 11", "In 1984."),
-        ("Bob", "On Apollo 11."),
-    )
-    found = extracted(*pages)
-    assert facts(found) == {("Apollo 11", "p3")}
+    found = extracted("1984: A novel by Orwell.", "Ann: Born in 1984.", "Apollo 11: In 1984.", "Bob: On Apollo 11.")
+    assert facts(found) == {"Apollo 11, p3"}
     assert found.notes == {"mentions of dates and numbers left out": 2}
     assert "1984" in [entity.name for entity in found.entities]
 
