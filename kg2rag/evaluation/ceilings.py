@@ -15,17 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from rich.table import Table
 
 from kg2rag.evaluation.metrics import Metrics, evaluate, parse_metrics
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
-from kg2rag.report import plots, text_table
+from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
@@ -53,14 +51,9 @@ class OracleLadder(HtmlPage):
     frame: pd.DataFrame
     data: str = ""
 
-    @property
-    def metrics(self) -> list[str]:
-        """The metrics, in their order; the figure shows the first."""
-        return [name for name in self.frame.columns if name not in ("rung", "questions", "note")]
-
     def figure(self) -> Figure:
         """One bar per rung, by the first metric."""
-        first = self.metrics[0]
+        first = str(self.frame.columns[1])
         return plots.oracle_ladder(self.frame, first, f"{self.system}: {first} with perfect stages, per cent")
 
     @property
@@ -70,27 +63,19 @@ class OracleLadder(HtmlPage):
 
     def body(self) -> Markup:
         """The table and the figure."""
-        rows = self.frame.to_dict("records")
+        means = self.frame.drop(columns=["rung", "questions", "note"])
+        texts = (100 * means).map("{:.1f}".format).where(means.notna(), "").to_numpy().tolist()
         return render(
             "ladder.html.j2",
             title=self.title,
             lead=f"{self.data}; per cent. Every rung but the first is given the gold: a ceiling, not a result.",
-            metrics=self.metrics,
-            rungs=[(row["rung"], [_per_cent(row[name]) for name in self.metrics], row["note"]) for row in rows],
+            metrics=list(means),
+            rungs=list(zip(self.frame["rung"], texts, self.frame["note"], strict=True)),
             figure=plots.to_svg(self.figure(), f"ladder-{self.system}"),
         )
 
     def __repr__(self) -> str:
         return f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
-
-    def __rich__(self) -> Table:
-        rows = (map(_per_cent, row) for row in self.frame.itertuples(index=False))
-        return text_table(f"{self.system}: with perfect stages", self.frame.columns, rows, left=("questions", "note"))
-
-
-def _per_cent(cell: object) -> str:
-    """A share; a text or a number of questions as it is, and what was not measured blank."""
-    return str(cell) if not isinstance(cell, float) else "" if isnan(cell) else f"{100 * cell:.1f}"
 
 
 def oracle_ladder(

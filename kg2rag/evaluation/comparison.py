@@ -50,8 +50,6 @@ class Inputs(NamedTuple):
 class Comparison(report.Tabular):
     """Systems side by side on one data set.
 
-    Attributes
-    ----------
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
     per_query : one row per system and question: query_id, system, type, hops, gold (how many), cluster (questions that
         share gold), question, notes (see `notes_json`), one column per metric; means over several seeds.
@@ -207,7 +205,7 @@ class Comparison(report.Tabular):
 
     @property
     def clusters(self) -> IntArray | None:
-        """The label of each question, where questions that share gold are to be resampled together."""
+        """(n_questions,) labels, where questions that share gold are resampled together."""
         return self._by_system("cluster")[self.systems[0]] if self.config.get("clustered") else None
 
     def budgets(self) -> pd.DataFrame:
@@ -257,12 +255,10 @@ class Comparison(report.Tabular):
         return self.inputs.systems[system], self.inputs.data
 
     def save(self, directory: Path | str, *, texts: bool = True) -> Path:
-        """Write scores.csv and the other tables, per_query.parquet, runs/NAME.trec.gz, qrels, the page and config.json.
+        """Write tables, per_query.parquet, runs/NAME.trec.gz, qrels, page, config.json; returns the path of the page.
 
         The same runs give the same bytes. What an earlier comparison left there is removed. `texts=False` leaves out
         page, qrels, texts, notes and hits that no metric reads: what is left may be published with the code.
-
-        Returns the path of the report, or of the folder.
         """
         folder, values = Path(directory), {each.name: getattr(self, each.name) for each in fields(self)}
         if not texts:

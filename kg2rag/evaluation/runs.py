@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from kg2rag.evaluation.gold import check_rankings, noted
 from kg2rag.evaluation.identity import NoKeyError, code_version, identity, knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import as_parquet, read_json, read_parquet
-from kg2rag.types import FloatArray, Notes, QADataset, Query, Ranking, Triple
+from kg2rag.types import Notes, QADataset, Query, Ranking, Triple
 
 BLOCK = 100
 """Questions of an entry of the store: so many are lost, at most, where a run is killed."""
@@ -70,8 +70,6 @@ class System(Protocol):
 class Run:
     """What a system returned for a set of questions.
 
-    Attributes
-    ----------
     rankings : one a question, in their order.
     ms_per_query : milliseconds of a warm system. NaN where its rankings were computed elsewhere (`timed = False`), or
         where something was still built while the clock ran.
@@ -121,16 +119,15 @@ def run(
                 own, about = worker.block(block)
                 entry = None if cache is None else cache.write(block, own, about, fresh=fresh)
             if entry is not None:  # also what was run now: the same however often it is asked for
-                rows, about = read_parquet(entry / RANKINGS).to_pylist(), read_json(entry / ABOUT)
-                own = [_ranking(row, data.corpus.ids) for row in rows]
+                own = [_ranking(row, data.corpus.ids) for row in read_parquet(entry / RANKINGS).to_pylist()]
+                about = read_json(entry / ABOUT)
             rankings += own
             abouts.append(about)
             bar.update(len(block))
-    seconds = [about["seconds"] for about in abouts]
+    seconds, spent = ([about[key] for about in abouts] for key in ("seconds", "build_seconds"))
     unknown = None in seconds or not getattr(system, "timed", True)
-    spent = sum(about["build_seconds"] for about in abouts)
     ms = math.nan if unknown else 1000 * sum(seconds) / len(queries)
-    return Run(rankings, ms, spent, provenance.of_blocks(abouts), not_cached)
+    return Run(rankings, ms, sum(spent), provenance.of_blocks(abouts), not_cached)
 
 
 def _cache(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None) -> tuple[_Cache | None, str]:
@@ -193,17 +190,17 @@ class _Worker:
     k: int
     kbs: Sequence[KnowledgeBase]
     batch_size: int
-    prepared: bool = False
     build_seconds: float = 0.0
+    environment: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.before = [kb.counts.copy() for kb in self.kbs]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is needed, once; what a first batch builds or compiles is no part of the time per query."""
-        if self.prepared:
+        if self.environment:
             return
-        self.prepared, self.environment, before = True, provenance.environment(), time.perf_counter()
+        self.environment, before = provenance.environment(), time.perf_counter()
         with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
             getattr(self.system, "prepare", lambda _: None)(queries)
         if self.kbs:
@@ -213,9 +210,9 @@ class _Worker:
     def retrieve(self, queries: Sequence[Query]) -> list[Ranking]:
         rankings: list[Ranking] = []
         for start in range(0, len(queries), self.batch_size):
-            batch = queries[start : start + self.batch_size]
-            first = f"the batch that begins with query {batch[0].id!r}: {batch[0].text!r}"
-            with noted(f"System {self.name!r} failed in {first}"):
+            first, batch = queries[start], queries[start : start + self.batch_size]
+            told = f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"
+            with noted(told):
                 rankings += self.system.retrieve_batch(batch, self.k)
         return rankings
 
@@ -225,18 +222,16 @@ class _Worker:
         Where a knowledge base built anything while the clock ran, the block is run once more; and where it still
         does, there is no time to report.
         """
-        started, seconds = provenance.now(), math.nan
+        started, seconds = provenance.now(), None
         for _ in range(2):
             built, before = sum(kb.counts["builds"] for kb in self.kbs), time.perf_counter()
-            rankings = self.retrieve(queries)
-            spent = time.perf_counter() - before
+            rankings, spent = self.retrieve(queries), time.perf_counter() - before
             if sum(kb.counts["builds"] for kb in self.kbs) == built:
                 seconds = spent
                 break
             self.build_seconds += spent
         check_rankings(rankings, self.data, queries=queries, k=self.k, name=self.name)
-        times = {"seconds": None if math.isnan(seconds) else seconds, "build_seconds": self.build_seconds}
-        self.build_seconds = 0.0
+        times, self.build_seconds = {"seconds": seconds, "build_seconds": self.build_seconds}, 0.0
         about = provenance.of_run(self.kbs, self.before)
         return rankings, {"started": started, **times, **about, "environment": self.environment}
 
@@ -244,11 +239,7 @@ class _Worker:
 def _row(ranking: Ranking) -> dict[str, Any]:
     paths = ((row, ranking.paths.get(row, ())) for row in ranking.rows[:WITH_PATHS].tolist())
     return {
-        "query_id": ranking.query_id,
-        "rows": ranking.rows,
-        "scores": ranking.scores,
-        "stages": ranking.stages,
-        "stage_codes": ranking.stage_codes,
+        **{name: getattr(ranking, name) for name in ("query_id", "rows", "scores", "stages", "stage_codes")},
         "parts": [{"name": name, "values": values} for name, values in ranking.score_parts.items()],
         "paths": [
             {"row": row, "triples": [{name: getattr(triple, name) for name in _NAMES} for triple in path]}
@@ -265,15 +256,11 @@ def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
     return Ranking(
         row["query_id"],
         np.array(row["rows"], dtype=np.int64),
-        _floats(row["scores"]),
+        np.array(row["scores"], dtype=np.float64),
         ids,
         stages=tuple(row["stages"]),
         stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
-        score_parts={part["name"]: _floats(part["values"]) for part in row["parts"]},
+        score_parts={part["name"]: np.array(part["values"], dtype=np.float64) for part in row["parts"]},
         paths={one["row"]: tuple(Triple(**triple) for triple in one["triples"]) for one in row["paths"]},
         notes=Notes.from_json(json.loads(row["notes"])),
     )
-
-
-def _floats(values: Sequence[float]) -> FloatArray:
-    return np.array(values, dtype=np.float64)

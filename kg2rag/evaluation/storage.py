@@ -36,10 +36,7 @@ AGAIN = "Run the comparison again."
 
 
 def require_place(directory: Path, *, several: bool = False) -> None:
-    """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done.
-
-    `several` : of comparisons on several sets, which do not go where one comparison lies, nor the other way round.
-    """
+    """Make the folder of a comparison, or of those on `several` sets; DataError where it holds something else."""
     path = directory / "config.json"
     other = path if several else directory / COMPARED_SETS
     if other.exists():
@@ -71,20 +68,18 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
-    parquet = BytesIO()
+    parquet, files = BytesIO(), dict[str, bytes]()
+    for name, index in {"scores": None, **_TABLES}.items():
+        if values[name] is not None:
+            files[f"{name}.csv"] = csv_of(values[name], index=bool(index), float_format="%.6f").encode()
     values["per_query"].to_parquet(parquet, index=False)
-    tables = [(name, index) for name, index in _TABLES.items() if values[name] is not None]
-    files = {
-        "scores.csv": csv_of(values["scores"], index=False, float_format="%.6f").encode(),
-        **{f"{name}.csv": csv_of(values[name], index=bool(at), float_format="%.6f").encode() for name, at in tables},
-        "per_query.parquet": parquet.getvalue(),
-        **{
-            f"runs/{name}.trec.gz": gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
-            for name, rankings in values["rankings"].items()
-        },
-        **({} if data is None else {"qrels.trec": trec.dump_qrels(data.qrels).encode()}),
-        **({} if page is None else {"report.html": page.encode()}),
-    }
+    files["per_query.parquet"] = parquet.getvalue()
+    for name, rankings in values["rankings"].items():
+        files[f"runs/{name}.trec.gz"] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
+    if data is not None:
+        files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
+    if page is not None:
+        files["report.html"] = page.encode()
     for name, content in files.items():
         write(directory / name, content)
     about = json.loads(json.dumps(dict(values["config"]), default=str))

@@ -30,7 +30,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from kg2rag.evaluation.identity import knowledge_bases
-from kg2rag.evaluation.reach import EVERY, graph_reach
+from kg2rag.evaluation.reach import graph_reach
 from kg2rag.evaluation.score_table import SUFFIX
 from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, by_group, columns, p_values
 from kg2rag.evaluation.tables import GROUPS
@@ -57,8 +57,6 @@ MOST = 1_000
 class Verdict(HtmlPage):
     """Does a graph help here? Displays in Jupyter and in a terminal.
 
-    Attributes
-    ----------
     answer : "yes", "no" or "inconclusive".
     more : about how many more questions would tell; None where it is known.
     take : the system to take.
@@ -137,19 +135,19 @@ class Verdict(HtmlPage):
         p = p_text(of["p"])
         return f"{gain} (95 % {low} to {high}, p {p if p.startswith('<') else f'= {p}'})"
 
-    def _rows(self) -> list[list[str]]:
-        rows: Any = self.kinds.itertuples(index=False)
-        means = ((row, [f"{mean * self.scale:.1f}" for mean in (row.plain, row.graph)]) for row in rows)
-        return [[row.kind, f"{row.questions}", *both, self._points(row.gain)] for row, both in means]
+    def _rows(self) -> pd.DataFrame:
+        shown = self.kinds.astype(object)
+        for name in ("plain", "graph"):
+            shown[name] = (self.kinds[name] * self.scale).map("{:.1f}".format)
+        return shown.assign(gain=self.kinds["gain"].map(self._points))
 
     def body(self) -> Markup:
         """The answer and what it rests on."""
-        return render("verdict.html.j2", verdict=self, lines=self.lines(), rows=self._rows())
+        return render("verdict.html.j2", verdict=self, lines=self.lines(), rows=self._rows().to_numpy().tolist())
 
     def __repr__(self) -> str:
-        header = ["kind", "questions", self.plain, self.graph, "gain"]
-        kinds = [pd.DataFrame(rows, columns=header).to_string(index=False)] if (rows := self._rows()) else []
-        return "\n".join([self.title, *self.lines(), *kinds])
+        kinds = self._rows().rename(columns={"plain": self.plain, "graph": self.graph})
+        return "\n".join([self.title, *self.lines(), *([kinds.to_string(index=False)] if len(kinds) else [])])
 
 
 def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
@@ -260,9 +258,8 @@ def _reach(result: Comparison, graph: str) -> dict[str, float] | None:
         return None
     kb, data = bases[0], result.inputs.data
     data = replace(data, questions=data.questions[:MOST])
-    every = graph_reach(kb, data, 1, NGramLinker(kb, limit=10))
-    row = every[(every["hops"] == 1) & (every["type"] == (EVERY if EVERY in set(every["type"]) else every["type"]))]
-    return {name: float(row[name].iloc[0]) for name in ("gold", "passages")}
+    last = graph_reach(kb, data, 1, NGramLinker(kb, limit=10)).iloc[-1]  # one triple, all questions
+    return {name: float(last[name]) for name in ("gold", "passages")}
 
 
 def _kinds(result: Comparison, metric: str, graph: str, plain: str) -> pd.DataFrame:
@@ -272,7 +269,7 @@ def _kinds(result: Comparison, metric: str, graph: str, plain: str) -> pd.DataFr
     if not many:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
     means, unit = result.compare_by(many[0]), "" if many[0] == "type" else f" {many[0]}"
-    of = {name: means.xs(name, level="system") for name in (plain, graph)}
-    frame = pd.DataFrame({"questions": of[plain]["n"], "plain": of[plain][metric], "graph": of[graph][metric]})
-    frame.insert(0, "kind", [f"{kind}{unit}" for kind in frame.index])
+    without, within = (means.xs(name, level="system") for name in (plain, graph))
+    columns = {"questions": without["n"], "plain": without[metric], "graph": within[metric]}
+    frame = pd.DataFrame({"kind": [f"{kind}{unit}" for kind in without.index], **columns})
     return frame.assign(gain=frame["graph"] - frame["plain"]).reset_index(drop=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich.table import Table
 
-from kg2rag.report import plots, text_table
+from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, require_dataset, require_k
@@ -94,17 +93,11 @@ class Waterfall(HtmlPage):
     def __repr__(self) -> str:
         return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}"
 
-    def __rich__(self) -> Table:
-        title, shown = f"{self.system}: gold passages by where they were lost, k = {self.k}", self._shown()
-        return text_table(title, ("type", *shown.columns), (map(str, row) for row in shown.itertuples()))
-
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
 Formatter = Any
 """Writes the hits of a ranking within so many tokens, as `kg2rag.ContextFormatter` does."""
-Fate = tuple[LostAt, str, str, int | None]
-"""What became of a gold passage: see `LOST_AT`; the step and its reason; its rank from 1, where it has one."""
 
 
 def waterfall(
@@ -161,8 +154,9 @@ def _records(
     for gold, rows in data.gold_rows(question).items():
         fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
         if fate[0] == "found" and gold in cut:
-            fate = ("cut by budget", "context", cut[gold], fate[3])
-        records.append((question.id, question.type, question.text, gold, corpus.titles[rows[0]], *fate))
+            fate = ("cut by budget", "context", cut[gold])
+        about = question.id, question.type, question.text, gold, corpus.titles[rows[0]]
+        records.append((*about, *fate, None if fate[0] == "not a candidate" else places.get(gold)))
     return records
 
 
@@ -183,14 +177,14 @@ def _left_out(
     return {unit: reasons.get(id_, beyond) for id_, unit in reversed(units) if unit not in shown}
 
 
-def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:
-    """Of a gold document, the fate of the passage of it that came farthest."""
+def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> tuple[LostAt, str, str]:
+    """What became of a gold document: see `LOST_AT`; the step and its reason, of the passage that came farthest."""
     if not rows:
-        return "not a candidate", "candidates", "the question may not return it", None
+        return "not a candidate", "candidates", "the question may not return it"
     if place is not None and place <= k:
-        return "found", "found", f"among the first {k}", place
+        return "found", "found", f"among the first {k}"
     steps = [trace.lost_by(row) for row in rows]
     if None in steps:
-        return "ranked below k", "ranking", f"in the ranking, below the first {k}", place
+        return "ranked below k", "ranking", f"in the ranking, below the first {k}"
     lost = max((each for each in steps if each is not None), key=lambda each: LOST_AT.index(each.lost_at))
-    return lost.lost_at, lost.name, lost.why, place
+    return lost.lost_at, lost.name, lost.why

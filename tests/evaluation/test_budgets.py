@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kg2rag.evaluation import compare, evaluate
-from kg2rag.evaluation.metrics import PassageTokens, parse_metrics
+from kg2rag.evaluation.metrics import PassageTokens
 from kg2rag.evaluation.tables import against_others, larger_sets, returned_sizes, token_curve
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
@@ -56,19 +56,6 @@ def recall(data: QADataset, budget: int, *lengths: int, base: str = "recall") ->
 )
 def test_metrics_within_tokens_read_whole_hits_that_fit(data, lengths, base, budget, expected):
     assert recall(data, budget, *lengths, base=base) == expected
-
-
-def test_budgets_and_depths_stand_side_by_side(data):
-    names = ["recall@1", "recall@30tokens", "recall", "recall@5tokens"]
-    frame = evaluate(ranking(data, 20, 10, 40), data, names, tokens=PassageTokens(data.corpus, Words()))
-    assert frame.iloc[0].to_dict() == {"recall@1": 0.5, "recall@30tokens": 0.5, "recall": 1, "recall@5tokens": 0}
-
-
-@pytest.mark.parametrize("name", ["recall@tokens", "recall@0tokens", "recall@500token", "recall@500 tokens"])
-def test_a_malformed_budget_is_no_metric(name):
-    with pytest.raises(ValueError, match="each also @Ntokens"):
-        parse_metrics([name])
-    assert parse_metrics(["recall@500tokens"], k=10)[0].tokens == 500  # no depth: it may exceed k
 
 
 def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unless_told(data):

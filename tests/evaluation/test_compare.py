@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,12 +55,6 @@ def test_the_baseline_is_dense_or_the_first_and_its_test_is_blank(result, system
     assert compare(systems, data, metrics=METRICS).baseline == "worse"
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 100])
-def test_batches_change_no_ranking(systems, data, batch_size, result):
-    other = compare(systems, data, metrics=METRICS, k=10, batch_size=batch_size)
-    assert other.scores.equals(result.scores)
-
-
 def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatch):
     clock = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
@@ -91,17 +86,16 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
     ],
 )
 def test_wrong_arguments_are_refused_before_any_work(systems, data, change, message, monkeypatch):
-    monkeypatch.setattr(
-        sys.modules["kg2rag.evaluation.comparing"], "run", lambda *_, **__: pytest.fail("work was done")
-    )
+    comparing = sys.modules["kg2rag.evaluation.comparing"]
+    monkeypatch.setattr(comparing, "run", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         compare(systems, data, **{"metrics": METRICS, **change})
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "../a", "a b", ".hidden", "a\n", "x" * 101, 7])
-def test_names_that_cannot_be_files_are_refused(systems, data, name):
-    with pytest.raises(ValueError, match="name a file"):
-        compare({name: systems["dense"]}, data)
+def test_names_that_cannot_be_files_are_refused(systems, data):
+    for name in ("", "a/b", "../a", "a b", ".hidden", "a\n", "x" * 101, 7):
+        with pytest.raises(ValueError, match="name a file"):
+            compare({name: systems["dense"]}, data)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +105,6 @@ def test_names_that_cannot_be_files_are_refused(systems, data, name):
         (lambda _: {}, None, ValueError, "No system"),
         (lambda _: {"a": "dense"}, None, TypeError, "'a' is 'dense', which has no retrieve_batch"),
         (lambda _: 3, None, TypeError, "must be a mapping"),
-        (lambda _: 3, {"a": None}, TypeError, "must be a mapping"),
         (lambda one: {"a": type(one)}, None, TypeError, r"'a' is the class Fixed. Pass Fixed\(kb\)"),
     ],
 )
@@ -121,22 +114,15 @@ def test_what_are_no_named_systems_is_refused(systems, data, given, graphs, erro
 
 
 def test_a_failing_system_raises_its_own_error_and_says_where(data):
-    class Broken:
-        def retrieve_batch(self, queries, k):  # noqa: ARG002
-            raise ZeroDivisionError("inside")
-
     with pytest.raises(ZeroDivisionError) as caught:
-        compare({"broken": Broken()}, data, metrics=["mrr"], batch_size=2)
+        compare({"broken": SimpleNamespace(retrieve_batch=lambda *_: 1 / 0)}, data, metrics=["mrr"], batch_size=2)
     assert "System 'broken' failed in the batch that begins with query 'q1'" in caught.value.__notes__[0]
 
 
 def test_too_many_hits_and_hits_outside_the_candidates_are_refused(data, systems, fixed):
-    class TooMany:
-        def retrieve_batch(self, queries, k):
-            return fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1)
-
+    many = SimpleNamespace(retrieve_batch=lambda queries, k: fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1))
     with pytest.raises(ValueError, match=r"'wrong', query 'q1': 3 hits"):
-        compare({"wrong": TooMany()}, data, metrics=["mrr"], k=2)
+        compare({"wrong": many}, data, metrics=["mrr"], k=2)
     questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
     with pytest.raises(ValueError, match=r"query 'q1': 'p9'"):
         compare(systems, replace(data, questions=questions, setting="distractor"), metrics=["mrr"])
@@ -173,26 +159,6 @@ def test_the_best_alone_has_a_p_value_against_all_others(result, systems, data):
     assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
 
 
-def test_a_larger_set_is_said_in_the_frame_and_the_report(data, fixed):
-    # All texts are equally long, so tokens and hits go together: 4 hits against 2.
-    more, fewer = fixed(q1="p0 p1 p2 p3", q2="p2 p3 p4 p5", q3="p4 p6 p8 p1"), fixed(q1="p0 p9", q2="p2 p3", q3="p4 p6")
-    result = compare({"fewer": fewer, "more": more}, data, metrics=["recall@5"], k=5)
-    assert result.to_frame()["larger_set"].to_dict() == {"fewer": False, "more": True}
-    assert "more ‡" in result.to_html()
-    assert "‡ more returns 2.00 times the" in result.to_markdown()
-
-
-@pytest.mark.parametrize("n", [2, 3, 10])
-def test_what_so_few_questions_cannot_show_is_said(data, fixed, n):
-    questions = tuple(replace(data.questions[0], id=f"q{i}") for i in range(n))
-    systems = {"dense": fixed(), "other": fixed(**{f"q{i}": "p0 p1" for i in range(n)})}
-    result = compare(systems, replace(data, questions=questions), metrics=["recall@2"])
-    assert (
-        f"With {n} questions, differences from dense under about these points would be missed" in result.to_markdown()
-    )
-    assert ("any difference at all in recall@2" in result.to_markdown()) == (n < 6)
-
-
 def test_questions_that_share_gold_through_others_are_one_cluster(data):
     gold = [{"p0": 1, "p1": 1}, {"p1": 1, "p2": 1}, {"p2": 1, "p3": 1}, {"p4": 1}]
     questions = tuple(Question(f"q{i}", "?", own) for i, own in enumerate(gold))
@@ -225,7 +191,6 @@ def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, 
     report = result.save(tmp_path / "out")
     assert report.read_text().startswith("<!doctype html>")
     loaded = Comparison.load(tmp_path / "out")
-    assert loaded.systems == result.systems
     assert loaded.scores.round(6).equals(result.scores.round(6))
     assert loaded.per_query.equals(result.per_query)
     assert loaded.to_markdown() == result.to_markdown()
@@ -274,18 +239,11 @@ def save_random_comparison(directory: str) -> None:
     corpus = Corpus.from_passages(Passage(f"p {i}", "", f"Text {i}", f"d{i}", 0) for i in range(50))
     questions = tuple(Question(f"q{i}", "?", {f"p {i}": 1, f"p {i + 7}": 1}, type=f"t{i % 3}") for i in range(30))
 
-    class Random:
-        def __init__(self, seed):
-            self.seed = seed
+    def retrieve_batch(queries, k):
+        scores = (rng.integers(0, 9, 50) / 7 for _ in queries)
+        return [Ranking.of(q.id, np.arange(50), own, corpus.ids).top(k) for q, own in zip(queries, scores, strict=True)]
 
-        def __repr__(self):
-            return f"Random({self.seed})"
-
-        def retrieve_batch(self, queries, k):
-            rows = np.arange(50)
-            return [Ranking.of(q.id, rows, rng.integers(0, 9, 50) / 7, corpus.ids).top(k) for q in queries]
-
-    systems = {f"s{i}": Random(i) for i in range(4)}
+    systems = {f"s{i}": SimpleNamespace(retrieve_batch=retrieve_batch, seed=i) for i in range(4)}
     compare(systems, QADataset("random", corpus, questions), metrics=METRICS, k=20).save(directory)
 
 

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
+from kg2rag import ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
 from kg2rag.evaluation.tables import graph_use, reads_graph
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.systems import build
 from kg2rag.types import Notes, Ranking
 
 IDS = [f"p{i}" for i in range(30)]
 
 
-def ranking(*stages: int, note: str = "", fused: bool = False) -> Ranking:
+def ranking(*codes: int, note: str = "") -> Ranking:
     """Hits of stage 0, "text", and 1, "graph", in this order."""
-    n = len(stages)
-    parts = {"text rank": np.array([math.nan if stage else 1.0 for stage in stages])} if fused else {}
-    return Ranking.of(
-        "q",
-        np.arange(n),
-        np.arange(n, 0, -1.0),
-        IDS,
-        stages=("text", "graph"),
-        stage_codes=np.array(stages),
-        score_parts=parts,
-        notes=Notes("x", {"text": "dense", "graph": "graph"}, warning=note),
-    )
+    rows, notes = np.arange(len(codes)), Notes("x", {"text": "dense", "graph": "graph"}, warning=note)
+    stages = {"stages": ("text", "graph"), "stage_codes": np.array(codes)}
+    return Ranking.of("q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes)
 
 
 def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_reasons_of_the_others() -> None:
@@ -77,20 +66,15 @@ def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() ->
     kb = KnowledgeBase.build(data.corpus)
     systems = {
         "dense": Dense(kb),
-        "bm25": BM25(kb),
-        "ppr": MentionPPR(kb),
         "gated": ConfidenceGated(kb),
         "shut": ConfidenceGated(kb, min_confidence=1.0),
-        "augmented": build("graph_augmented", kb),
         "expanded": ExpansionQueries(kb),
     }
     result = kg2rag.compare(systems, data, metrics=["recall@5"], progress=False)
     use = result.config["graph_use"]
-    assert set(use) == {"ppr", "gated", "shut", "augmented", "expanded"}
+    assert set(use) == {"gated", "shut", "expanded"}
     named = 1 - use["gated"]["skipped"].get("the query names no entity of the graph", 0)
     assert use["shut"]["brought"] == 0
     assert use["shut"]["skipped"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
-    assert (
-        f"augmented: the graph brought a new passage into the first 10 for {100 * use['augmented']['brought']:.1f} %"
-        in (result.to_html())
-    )
+    brought = f"{100 * use['expanded']['brought']:.1f} %"
+    assert f"expanded: the graph brought a new passage into the first 10 for {brought}" in result.to_html()

@@ -32,34 +32,28 @@ def test_rank_biased_overlap_by_its_sum() -> None:
     assert rank_biased_overlap([], a) == 0.0
 
 
-@pytest.fixture
-def result(data: Any, fixed: Any) -> Agreement:
-    first = fixed(q1="p0 p1", q2="p2 p3", q3="p4 p6")
-    second = fixed(q1="p0 p1", q2="p9 p8", q3="p6 p4")
-    return agreement({"first": first, "second": second}, data.queries, k=2)
-
-
-def test_the_questions_on_which_systems_differ_most_come_first(result: Agreement) -> None:
+def test_questions_on_which_systems_differ_most_come_first_and_the_pool_shows_no_system(data: Any, fixed: Any) -> None:
+    first, second = fixed(q1="p0 p1", q2="p2 p3", q3="p4 p6"), fixed(q1="p0 p1", q2="p9 p8", q3="p6 p4")
+    result = agreement({"first": first, "second": second}, data.queries, k=2)
     assert result.per_query["overlap"].tolist() == [1.0, 0.0, 1.0]
     assert result.pairs["overlap"].tolist() == pytest.approx([2 / 3])
     assert result.differences()["query_id"].tolist() == ["q2", "q3", "q1"]
-    assert "Second?" in repr(result)
-    assert "Second?" in result._repr_html_()
-
-
-def test_the_pool_has_each_hit_once_in_an_order_that_no_system_gives(result: Agreement, fixed: Any) -> None:
-    pool = result.pool()
-    assert list(pool) == ["q2", "q3", "q1"]
-    assert {query: sorted(hits) for query, hits in pool.items()} == {
-        "q1": ["p0", "p1"],
-        "q2": ["p2", "p3", "p8", "p9"],
-        "q3": ["p4", "p6"],
-    }
+    assert all("Second?" in shown for shown in (repr(result), result._repr_html_()))
+    pool = {query: sorted(hits) for query, hits in result.pool().items()}
+    assert [*pool.items()] == [("q2", ["p2", "p3", "p8", "p9"]), ("q3", ["p4", "p6"]), ("q1", ["p0", "p1"])]
     turned = dict(reversed(result.rankings.items()))
-    assert Agreement(result.queries, turned, 2, result.per_query).pool() == pool
+    assert Agreement(result.queries, turned, 2, result.per_query).pool() == result.pool()
     held = json.loads(re.search(r'id="kg2rag-label">(.*?)</script>', result.to_html(), re.DOTALL).group(1))
     assert "first" not in str(held)
-    assert "second" not in str(held)
+
+
+def shown(result: Any, script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What a script that runs after the page's own has left on the page in Chromium."""
+    monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
+    file = folder / "page.html"
+    file.write_text(result.to_html(), encoding="utf-8")
+    found = re.findall(r'data-(\w+)="([^"]*)"', dom(file.as_uri(), folder))
+    return {name: unescape(value) for name, value in found}
 
 
 def test_names_need_a_knowledge_base_and_questions_need_ids(kb_of: Any, fixed: Any) -> None:
@@ -67,13 +61,8 @@ def test_names_need_a_knowledge_base_and_questions_need_ids(kb_of: Any, fixed: A
     found = agreement(["bm25", "dense"], ["Who wrote notes?", "What rings?"], kb=kb, k=1)
     assert found.pairs[["a", "b"]].to_numpy().tolist() == [["bm25", "dense"]]
     assert sorted(found.differences()["query_id"]) == ["q1", "q2"]
-    wrong: list[tuple[Any, Any]] = [
-        (["bm25"], ["x"]),
-        ({}, ["x"]),
-        ({"a": fixed()}, []),
-        ({"a": fixed()}, [Query("q", "x")] * 2),
-    ]
-    for systems, questions in wrong:
+    one: Any = {"a": fixed()}
+    for systems, questions in [(["bm25"], ["x"]), ({}, ["x"]), (one, []), (one, [Query("q", "x")] * 2)]:
         with pytest.raises(ValueError, match=r"kb|No system|No question"):
             agreement(systems, questions)
 
@@ -100,12 +89,7 @@ def test_in_a_browser_hits_are_judged_by_keys_and_saved_as_a_file_that_compare_r
     root.title = document.title;
     buttons.find(one => one.textContent.startsWith("keep")).click();
     """
-    monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
-    file = tmp_path / "page.html"
-    file.write_text(result.to_html(), encoding="utf-8")
-    shown = dom(file.as_uri(), tmp_path)
-    names = ("count", "saved", "title", "written")
-    value = {name: unescape(re.search(rf'data-{name}="([^"]*)"', shown).group(1)) for name in names}
+    value = shown(result, script, tmp_path, monkeypatch)
     assert value["count"].startswith("4 of 4 judged")
     assert value["title"].startswith("Questions without gold: 2")
     assert value["written"] == value["saved"]
@@ -126,9 +110,8 @@ def test_the_page_and_python_count_the_missing_questions_alike(
 ) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."), ("Coal", "Coal burns."))
     gold = ["p0", "p1", "p2", "p0"] * 3
-    rows = [
-        {"id": f"q{at}", "question": kb.corpus[kb.corpus.row(one)].text, "gold": [one]} for at, one in enumerate(gold)
-    ]
+    texts = [kb.corpus[kb.corpus.row(one)].text for one in gold]
+    rows = [{"id": f"q{at}", "question": texts[at], "gold": [one]} for at, one in enumerate(gold)]
     data = kg2rag.from_frames(kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}])
     systems = {"bm25": kg2rag.BM25(kb), "first": lambda *_: ["p0"]}  # finds half of the gold
     result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25", progress=False)
@@ -140,8 +123,5 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     points.value = "40"; points.dispatchEvent(new Event("input"));
     document.documentElement.dataset.missing = points.nextElementSibling.textContent;
     """
-    monkeypatch.setattr(html, "source", lambda name: source(name) + (script if name == "label.js" else ""))
-    file = tmp_path / "page.html"
-    file.write_text(result.to_html(), encoding="utf-8")
-    missing = unescape(re.search(r'data-missing="([^"]*)"', dom(file.as_uri(), tmp_path)).group(1))
+    missing = shown(result, script, tmp_path, monkeypatch)["missing"]
     assert missing.startswith(f"questions with gold: 12; about {row['more']} more")

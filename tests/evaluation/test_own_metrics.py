@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 
 from kg2rag.evaluation import Comparison, compare, evaluate
 from kg2rag.evaluation.metrics import parse_metrics
-from kg2rag.types import Question
 
 
 def first_is_gold(ranking, gold):
@@ -45,14 +42,9 @@ def test_documents_are_judged_by_their_ids_each_at_its_best_passage(data, fixed)
     found = fixed(q1="p9 p8 p1", q2="p3", q3="").retrieve_batch(data.queries, 10)
     evaluate(found, data, [look], unit="document")
     assert seen[0] == (["d4", "d0"], [1.0, 1 / 3], {"d0": 1})  # p9 and p8 are of d4, p1 of d0
-    documents = replace(
-        data, unit="document", questions=(Question("q1", "First?", {"d4": 2}), *_lifted(data.questions[1:]))
-    )
+    questions = tuple(replace(question, gold={"d4": 2}) for question in data.questions)
+    documents = replace(data, unit="document", questions=questions)
     assert evaluate(found, documents, [gold_found])["gold_found"]["q1"] == 2
-
-
-def _lifted(questions):
-    return (replace(question, gold={"d1": 1}) for question in questions)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +77,7 @@ def test_a_metric_has_its_own_gold_and_an_error_says_where_it_happened(rankings,
     ("metrics", "error", "message"),
     [
         ([lambda *_: 0], ValueError, "has no name. Pass metrics={'its_name': function}"),
-        ([functools.partial(gold_found)], ValueError, "has no name"),
         ({"system": gold_found}, ValueError, "'system' cannot head a column"),
-        ({"a,b": gold_found}, ValueError, "'a,b' cannot head a column"),
-        ({"recall@5": gold_found}, ValueError, "'recall@5' is that of another metric"),
         ({"recall@5": "recall@2"}, ValueError, "'recall@5' is that of another metric"),
         ([gold_found, gold_found], ValueError, "'gold_found' is given twice"),
         ([5], TypeError, r"A metric is a name or a function \(ranking, gold\) -> float, not int"),
@@ -109,9 +98,7 @@ def test_a_comparison_tests_shows_and_saves_a_function_like_any_metric(data, fix
     assert scores.loc[("better", "gold_found"), "mean"] == pytest.approx(6 / 3)
     assert scores.loc[("better", "gold_found"), ["wins", "ties", "losses"]].tolist() == [3, 0, 0]
     assert "2.00" in result.to_markdown()  # no share, so not in per cent
-    assert result.to_html()
     assert result.config["metrics"] == ["recall@2", "gold_found"]
     assert list(result.config["metric_functions"]) == ["gold_found"]
     result.save(tmp_path)
-    assert "metric_functions" in json.loads((tmp_path / "config.json").read_text())
     assert Comparison.load(tmp_path).to_markdown() == result.to_markdown()
