@@ -178,15 +178,9 @@ def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
 
 
 def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_path: Path) -> None:
-    labels = {"graphs": {"../../g": "mentions"}, "encoders": {"a/\0b": WordEmbedder()}, "name": "../../sweep"}
-    sweep = kg2rag.Sweep(
-        seeds.DATA,
-        {"bm25": {}},
-        metrics=["recall@1"],
-        k=3,
-        store=Store(tmp_path / "store"),
-        **labels,
-    )
+    named = {"graphs": {"../../g": "mentions"}, "encoder": WordEmbedder(), "name": "../../sweep"}
+    store = Store(tmp_path / "store")
+    sweep = kg2rag.Sweep(seeds.DATA, {"bm25": {}}, metrics=["recall@1"], k=3, store=store, **named)
     found = sweep.run(tmp_path / "out", progress=False)
     assert {path.name for path in tmp_path.iterdir()} == {"out", "store"}
     names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
