@@ -22,18 +22,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
-"""What the client retries."""
-
 MORE_FAULTS = ("429 plain", "429 dated", "503", "half")
 """What the client retries, too; the first two without Retry-After and with a date in it."""
-
 MODEL_FAULTS = ("wrong schema", "prose", "half an answer", "length", "empty")
 """What the model does wrong, and the client does not retry."""
-
 Fault = Callable[[str, int], str | None]
 """(prompt, how many requests with this prompt came before) -> what goes wrong, or None."""
-
-
 PromptOf = Callable[[dict[str, Any]], str]
 
 

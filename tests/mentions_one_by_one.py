@@ -37,9 +37,9 @@ def found_one_by_one(corpus: Corpus) -> Table:
 
 def as_reference(table: MentionTable) -> Table:
     """A table in the form of `found_one_by_one`."""
-    pages = list(zip(table.page_key.tolist(), table.page_row.tolist(), strict=True))
-    mentions = list(zip(table.row.tolist(), table.sentence.tolist(), table.key.tolist(), strict=True))
-    return list(table.keys), list(table.names), table.n_titles, pages, mentions
+    columns = (table.page_key, table.page_row), (table.row, table.sentence, table.key)
+    pages, mentions = (list(zip(*(column.tolist() for column in each), strict=True)) for each in columns)
+    return list(table.keys), list(table.names), table.n_titles, pages, mentions  # type: ignore[return-value]
 
 
 def _titles(corpus: Corpus) -> tuple[dict[str, str], set[tuple[int, int]]]:

@@ -30,6 +30,8 @@ TEXTS = ("Ann met Bob. Cid slept.", "Ann met Bob.", "Cid met Dot.", "Dot slept."
 
 def test_names_in_one_sentence_are_joined_once_a_passage() -> None:
     assert joined(corpus(*TEXTS)) == [("Ann", "Bob", "p0"), ("Ann", "Bob", "p1"), ("Cid", "Dot", "p2")]
+    found = Cooccurrence().extract(corpus("He slept. Ann met Bob.", "Ann met Bob."))
+    assert found.mentions[:2] == (Mention("Ann", "p0", 1), Mention("Bob", "p0", 1))
 
 
 def test_the_strength_is_discounted_normalised_pmi() -> None:
@@ -58,11 +60,6 @@ def test_the_title_stands_in_every_sentence_of_its_passage() -> None:
     assert joined(given_corpus) == [("Douro", "Porto", "p0")]
 
 
-def test_mentions_say_in_which_sentence_the_two_stand() -> None:
-    found = Cooccurrence().extract(corpus("He slept. Ann met Bob.", "Ann met Bob."))
-    assert found.mentions[:2] == (Mention("Ann", "p0", 1), Mention("Bob", "p0", 1))
-
-
 def test_two_pages_that_one_name_may_stand_for_are_not_joined() -> None:
     titles = ("Rebecca (novel)", "Rebecca (film)", "Ann")
     assert joined(corpus("A story.", "A film.", "She read Rebecca.", titles=titles)) == [
@@ -86,11 +83,7 @@ def test_of_a_long_list_the_rarest_are_joined() -> None:
     found = Cooccurrence().extract(corpus(", ".join(names), *(f"{name}." for name in names), "N3x."))
     assert {end for t in found.triples for end in (t.head, t.tail)} == {*names} - {"N3x"}
     assert found.notes["windows with more than 20 entities, the rarest joined"] == 1
-
-
-def test_it_is_an_extractor() -> None:
     assert isinstance(Cooccurrence(), Extractor)
-    assert Cooccurrence().fingerprint.startswith("cooccurrence-2, mentions-")
 
 
 words = st.lists(st.sampled_from(["Ann", "Bob", "Cid", "Dot", "Eve"]), min_size=1, max_size=5)

@@ -21,12 +21,9 @@ CORPUS = corpus_of(
     ]
 )
 FACTS = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Charles Babbage", "hired", "Joseph Clement")]
-NAMED, NUMBERED = nx.DiGraph(), nx.Graph()
-for head, relation, tail in FACTS:
-    NAMED.add_edge(head, tail, label=relation)
-for at, name in enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"]):
-    NUMBERED.add_node(at, name=name)
-NUMBERED.add_edges_from([(0, 1), (1, 2)])
+NAMED = nx.DiGraph((head, tail, {"label": relation}) for head, relation, tail in FACTS)
+NUMBERED = nx.Graph([(0, 1), (1, 2)])
+nx.set_node_attributes(NUMBERED, dict(enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"])), "name")
 FRAME = pd.DataFrame(FACTS, columns=["subject", "predicate", "object"])
 
 

@@ -95,12 +95,8 @@ class Given:
 
 FACT = Triple("Ed Wood", "is", "film", "p0")
 ONE = Given(Extraction((FACT,), (Mention("Ed Wood", "p0"),), (Entity("Ed Wood", "title"),), {"dropped": 2}), "one")
-TWO = Given(
-    Extraction(
-        (FACT, Triple("Ann", "saw", "Ed Wood", "p1")), (), (Entity("Ed Wood", "film", "Of 1994."),), {"dropped": 3}
-    ),
-    "two",
-)
+SAW, FILM = Triple("Ann", "saw", "Ed Wood", "p1"), Entity("Ed Wood", "film", "Of 1994.")
+TWO = Given(Extraction((FACT, SAW), (), (FILM,), {"dropped": 3}), "two")
 
 
 def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None:

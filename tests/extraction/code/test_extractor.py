@@ -75,9 +75,8 @@ def found() -> Extraction:
 
 def test_definitions_are_entities_with_their_kind_docstring_and_shorter_names(found: Extraction) -> None:
     entities = {entity.name: entity for entity in found.entities}
-    assert entities["pkg.shapes.Circle"] == Entity(
-        "pkg.shapes.Circle", "class", "A round shape.", ("Circle", "shapes.Circle")
-    )
+    circle = Entity("pkg.shapes.Circle", "class", "A round shape.", ("Circle", "shapes.Circle"))
+    assert entities["pkg.shapes.Circle"] == circle
     assert entities["pkg.shapes.Circle.area"].type == "method"
     assert entities["pkg.user.total.one"].type == "function"
     assert Mention("pkg.base.check", "base") in found.mentions
@@ -137,18 +136,14 @@ def test_parts_of_a_file_share_its_imports_and_a_method_may_stand_alone() -> Non
 
 
 def test_relative_imports_are_resolved_by_the_module_in_the_title() -> None:
-    corpus = Corpus.from_passages(
-        [
-            passage("one", "pkg.sub.one", "from ..base import check\nfrom . import two\nfrom .two import f as g\n"),
-            passage("base", "pkg.base", "def check(): ..."),
-            passage("two", "pkg.sub.two", "def f(): ..."),
-        ]
-    )
-    assert facts(PythonCode().extract(corpus), "one") == {
-        ("pkg.sub.one", "imports", "pkg.base.check"),
-        ("pkg.sub.one", "imports", "pkg.sub.two"),
-        ("pkg.sub.one", "imports", "pkg.sub.two.f"),
+    texts = {
+        "pkg.sub.one": "from ..base import check\nfrom . import two\nfrom .two import f as g\n",
+        "pkg.base": "def check(): ...",
+        "pkg.sub.two": "def f(): ...",
     }
+    found = PythonCode().extract(Corpus.from_passages([passage(name, name, text) for name, text in texts.items()]))
+    imported = ("pkg.base.check", "pkg.sub.two", "pkg.sub.two.f")
+    assert facts(found, "pkg.sub.one") == {("pkg.sub.one", "imports", name) for name in imported}
 
 
 def test_what_is_no_python_is_counted_and_the_rest_is_read() -> None:

@@ -47,22 +47,15 @@ def lightrag(folder: Path, chunks: object = CHUNKS, graph: nx.Graph | None = Non
     return folder
 
 
+MADE: dict[str, object] = {"source": "TIM BURTON", "target": "ED WOOD", "description": "He made it.", "weight": 8}
+BORN: dict[str, object] = {"source": "TIM BURTON", "target": "BURBANK", "description": "", "weight": 2}
 TABLES: dict[str, Rows] = {
     "entities": [
         {"title": "TIM BURTON", "type": "PERSON", "description": "A director.", "text_unit_ids": list("ab")},
         {"title": "ED WOOD", "type": "", "description": None, "text_unit_ids": ["a"]},
         {"title": "BURBANK", "type": "GEO", "description": "", "text_unit_ids": None},
     ],
-    "relationships": [
-        {
-            "source": "TIM BURTON",
-            "target": "ED WOOD",
-            "description": "He made it.",
-            "weight": 8,
-            "text_unit_ids": ["a"],
-        },
-        {"source": "TIM BURTON", "target": "BURBANK", "description": "", "weight": 2, "text_unit_ids": ["b"]},
-    ],
+    "relationships": [MADE | {"text_unit_ids": ["a"]}, BORN | {"text_unit_ids": ["b"]}],
     "text_units": [{"id": name, "text": CORPUS[row].contents, "n_tokens": 14} for row, name in enumerate("ab")],
 }
 
@@ -97,11 +90,8 @@ def test_relationships_are_triples_of_the_passages_that_their_text_units_are(tmp
         Triple("TIM BURTON", "related to", "ED WOOD", "p0", 10.0, description="He made it."),
         Triple("TIM BURTON", "related to", "BURBANK", "p1", 5.0),  # 10 ln(1 + 2) / ln(1 + 8)
     )
-    assert found.entities == (
-        Entity("TIM BURTON", "PERSON", "A director."),
-        Entity("ED WOOD"),
-        Entity("BURBANK", "GEO"),
-    )
+    people = Entity("TIM BURTON", "PERSON", "A director.")
+    assert found.entities == (people, Entity("ED WOOD"), Entity("BURBANK", "GEO"))
     assert found.mentions == (Mention("TIM BURTON", "p0"), Mention("TIM BURTON", "p1"), Mention("ED WOOD", "p0"))
     assert found.notes == {"chunks that are passages": 2, "entities of no known passage": 1}
 
@@ -142,18 +132,15 @@ def test_relations_without_words_weight_or_passage_are_kept_and_counted(tmp_path
     }
 
 
-def test_a_column_that_names_the_relationships_is_read(tmp_path: Path) -> None:
+def test_a_column_that_names_the_relationships_and_the_tables_of_earlier_releases_are_read(tmp_path: Path) -> None:
     rows = zip(TABLES["relationships"], ("DIRECTED", None), strict=True)
     named: Rows = [row | {"relationship_type": name} for row, name in rows]
-    found = MicrosoftGraphRAG(graphrag(tmp_path, relationships=named)).extract(CORPUS)
-    assert [triple.relation for triple in found.triples] == ["DIRECTED", "related to"]
-
-
-def test_the_tables_of_earlier_releases_are_read_where_there_are_none_of_today(tmp_path: Path) -> None:
     old: Rows = [{"name": '"TIM BURTON"', "type": '"PERSON"', "text_unit_ids": ["a"]}]
-    found = MicrosoftGraphRAG(graphrag(tmp_path, "create_final_", entities=old)).extract(CORPUS)
+    graphrag(tmp_path, "create_final_", entities=old, relationships=named)
+    found = MicrosoftGraphRAG(tmp_path).extract(CORPUS)
+    assert [triple.relation for triple in found.triples] == ["DIRECTED", "related to"]
     assert found.entities == (Entity("TIM BURTON", "PERSON"),)
-    assert len(MicrosoftGraphRAG(graphrag(tmp_path)).extract(CORPUS).entities) == 3
+    assert len(MicrosoftGraphRAG(graphrag(tmp_path)).extract(CORPUS).entities) == 3  # of today, where there are some
 
 
 def whole(folder: Path, *texts: str) -> LightRAG:
@@ -180,16 +167,12 @@ def test_a_chunk_of_two_passages_gives_each_triple_to_the_one_that_has_its_names
 
 @pytest.mark.parametrize("written", [whole, units])
 def test_a_chunk_that_the_corpus_lacks_is_counted_and_an_error_where_all_are(tmp_path: Path, written: Written) -> None:
-    assert written(tmp_path, *CORPUS.contents, STRANGE).extract(CORPUS).notes["chunks outside the corpus"] == 1
+    known, one = written(tmp_path / "known", *CORPUS.contents, STRANGE), written(tmp_path / "one", STRANGE)
+    assert known.extract(CORPUS).notes["chunks outside the corpus"] == 1
     with pytest.raises(ValueError, match="none of 1 chunks is a passage of the corpus"):
-        written(tmp_path, STRANGE).extract(CORPUS)
-
-
-@pytest.mark.parametrize("written", [whole, units])
-def test_the_fingerprint_follows_the_files_and_not_the_place(tmp_path: Path, written: Written) -> None:
-    one, other = (written(tmp_path / text, text) for text in (STRANGE, "Another text."))
+        one.extract(CORPUS)
     assert isinstance(one, Extractor)
-    assert written(tmp_path / "two", STRANGE).fingerprint == one.fingerprint != other.fingerprint
+    assert written(tmp_path / "two", STRANGE).fingerprint == one.fingerprint != known.fingerprint
 
 
 @pytest.mark.parametrize(

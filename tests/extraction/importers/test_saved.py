@@ -104,12 +104,9 @@ def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(folder:
         check_free(tmp_path, Mentions(), corpus(3))
 
 
-def test_a_folder_that_holds_failures_alone_may_be_built_into(tmp_path: Path) -> None:
-    write_failures(tmp_path / "graph", [{"passage_id": "p1"}])
-    check_free(tmp_path / "graph", Mentions(), corpus(3))
-
-
-def test_failures_leave_an_older_graph_readable(folder: Path) -> None:
+def test_failures_are_written_over_and_leave_an_older_graph_readable(folder: Path, tmp_path: Path) -> None:
+    write_failures(tmp_path / "new", [{"passage_id": "p1"}])
+    check_free(tmp_path / "new", Mentions(), corpus(3))
     write_failures(folder, [{"passage_id": "p1"}])
     assert SavedGraph(folder).extract(corpus(3)) == FOUND
 
