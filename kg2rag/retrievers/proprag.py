@@ -85,17 +85,16 @@ class PathSearch(WalkOrDense[bool]):
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
         """The chain with one more triple, which goes on from where the last one led and names a new entity."""
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
-        ends = [(int(table.heads[triple]), int(table.tails[triple])) for triple in chain]
-        before = {entity for pair in ends[:-1] for entity in pair}
-        slots = gather(links.indptr, np.array([end for end in dict.fromkeys(ends[-1]) if end not in before]))[0]
-        fresh = slots[~np.isin(links.neighbours[slots], list(before.union(ends[-1])))]
-        triples = np.unique(links.triples[fresh])
+        ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
+        slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
+        triples = np.unique(links.triples[slots[~np.isin(links.neighbours[slots], ends)]])
         return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
         """Search the chains of each query, and rank by them."""
         vectors, triple, rankings = self.kb.encode_queries(queries), self.kb.graph.triple, []
-        mixed = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
+        path = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
+        formulas = {"path": path, "dense": "cosine"}
         columns = zip(queries, vectors, self._similar(queries), all_cosines(vectors, self.kb.vectors), strict=True)
         for (query, vector, similar, cosines), mask in zip(columns, self.kb.candidates(queries), strict=True):
             chains = self.search(vector, similar)
@@ -110,9 +109,7 @@ class PathSearch(WalkOrDense[bool]):
             }
             longer = [(map(triple, one), score) for one, score in chains.items() if len(one) > 1]
             texts = [(". ".join(f"{t.head} {t.relation} {t.tail}" for t in one), score) for one, score in longer]
-            notes = PathNotes(
-                {"path": mixed, "dense": "cosine"}, {"path": "graph", "dense": "dense"}, chains=tuple(texts)
-            )
+            notes = PathNotes(formulas, {"path": "graph", "dense": "dense"}, chains=tuple(texts))
             paths = TriplePaths(self.kb.graph, used)
             rankings.append(Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes).top(k))
         return rankings
@@ -141,9 +138,8 @@ class PathSearch(WalkOrDense[bool]):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
-        chains: dict[Chain, float] = {}
-        if all(self.link([query])):
-            chains = self.search(self.kb.encode_queries([query])[0], self._similar([query])[0])
+        vectors, linked = self.kb.encode_queries([query]), all(self.link([query]))
+        chains = self.search(vectors[0], self._similar([query])[0]) if linked else {}
         used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
         return (

@@ -72,13 +72,11 @@ def numbers(record: Mapping[str, Any], field: str) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def run(shared_data: Path, shared_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(shared_data: Path, shared_golden: Path) -> Run:
     folder = shared_data / "musique-100"
     data = load("musique", path=folder, setting="distractor")
-    golden = {
-        query["id"]: query
-        for query in json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
-    }
+    queries = json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
+    golden = {query["id"]: query for query in queries}
     # The store of the checkout, where there is one: 1890 paragraphs and 1312 strings take minutes to encode.
     kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})", embedder=SentenceEncoder(dtype="float32"))
     reranker = Recorded(golden, BiEncoder(kb))
@@ -119,11 +117,8 @@ def returned(run: Run) -> list[list[int]]:
     ]
 
 
-def test_the_seeds_are_the_same_in_the_same_order(run: Run) -> None:
+def test_the_seeds_are_the_same_in_the_same_order_and_so_are_the_paragraphs_appended(run: Run) -> None:
     assert differing(run, list(map(list, nodes(run, seeds=True))), recorded(run, "seeds")) == set()
-
-
-def test_the_same_paragraphs_are_appended(run: Run) -> None:
     ours = [sorted(found) for found in nodes(run, seeds=False)]
     assert differing(run, ours, [sorted(found) for found in recorded(run, "expanded")]) == set()
 
@@ -175,9 +170,7 @@ def test_the_same_paragraphs_are_selected_where_their_order_is_defined(run: Run)
     ours = [sorted(found) for found in returned(run)]
     assert differing(run, ours, [sorted(found) for found in recorded(run, "selected_in_order")]) == OTHER_SET
     assert differing(run, ours, [sorted(found) for found in recorded(run, "after_filter")]) == OTHER_SET
-
-
-def test_they_are_returned_in_the_same_order(run: Run) -> None:
+    # They are returned in the same order.
     assert differing(run, returned(run), recorded(run, "selected_in_order")) == OTHER_ORDER
     assert differing(run, returned(run), [run.golden[query.id]["predicted"] for query in run.queries]) == OTHER_ORDER
 

@@ -28,14 +28,10 @@ def chain_scores(system: PathSearch, query: str | Query = ASKED) -> dict[str, fl
     return {hit.passage_id: hit.score_parts["chain"] for hit in system.retrieve(query) if "chain" in hit.score_parts}
 
 
-def test_a_chain_brings_the_passage_of_its_second_triple(kb_of: Build) -> None:
-    found = chain_scores(PathSearch(kb_of(*PAGES, facts=FACTS)))
-    assert found == pytest.approx({"p0": 2 / 3, "p1": MEAN, "p2": 0.0}, abs=1e-6)
-
-
-def test_one_hop_leaves_every_passage_its_own_triples(kb_of: Build) -> None:
-    found = chain_scores(PathSearch(kb_of(*PAGES, facts=FACTS), hops=1))
-    assert found == pytest.approx({"p0": 2 / 3, "p1": 1 / 3, "p2": 0.0}, abs=1e-6)
+@pytest.mark.parametrize(("hops", "second"), [(3, MEAN), (1, 1 / 3)])  # one hop: its own triple alone
+def test_a_chain_brings_the_passage_of_its_second_triple(kb_of: Build, hops: int, second: float) -> None:
+    found = chain_scores(PathSearch(kb_of(*PAGES, facts=FACTS), hops=hops))
+    assert found == pytest.approx({"p0": 2 / 3, "p1": second, "p2": 0.0}, abs=1e-6)
 
 
 def test_hits_carry_their_chain_in_the_order_walked(kb_of: Build) -> None:
@@ -52,12 +48,8 @@ def test_scores_interpolate_cosine_and_chain_and_a_passage_without_triples_has_i
     scores = {hit.passage_id: hit.score for hit in PathSearch(kb, dense_weight=0.25).retrieve(ASKED)}
     assert scores["p1"] == pytest.approx(0.25 * cosines["p1"] + 0.75 * MEAN)
     assert scores["p3"] == pytest.approx(cosines["p3"])
-    assert {hit.passage_id: hit.stage for hit in PathSearch(kb).retrieve(ASKED)} == {
-        "p0": "path",
-        "p1": "path",
-        "p2": "path",
-        "p3": "dense",
-    }
+    stages = {hit.passage_id: hit.stage for hit in PathSearch(kb).retrieve(ASKED)}
+    assert stages == {"p0": "path", "p1": "path", "p2": "path", "p3": "dense"}
 
 
 def test_a_chain_goes_on_to_new_entities_alone(kb_of: Build) -> None:
@@ -78,11 +70,8 @@ def test_width_bounds_the_chains_of_each_length_and_branch_their_continuations(k
     assert (longer(width=9, branch=9), longer(width=2, branch=9), longer(width=9, branch=3)) == (4, 2, 3)
 
 
-def test_triples_of_other_passages_than_the_candidates_are_not_walked(kb_of: Build) -> None:
+def test_triples_of_candidates_alone_are_walked_and_those_without_a_passage(kb_of: Build) -> None:
     system = PathSearch(kb_of(*PAGES, facts=FACTS))
     assert chain_scores(system, Query("q", ASKED, ("p1", "p3"))) == pytest.approx({"p1": 1 / 3}, abs=1e-6)
-
-
-def test_a_fact_without_a_passage_may_stand_inside_a_chain(kb_of: Build) -> None:
     facts = (Triple("Ada", "wrote", "Notes", ""), FACTS[1])
     assert chain_scores(PathSearch(kb_of(*PAGES, facts=facts))) == pytest.approx({"p1": MEAN}, abs=1e-6)

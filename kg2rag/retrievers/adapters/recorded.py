@@ -61,9 +61,9 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        given : the path of a TREC run file; a `ranx.Run`, whose equal scores are ordered by corpus position, since ranx
-            keeps no order of them; a frame with query_id, passage_id and score, one row a hit, the rows of a query best
-            first; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
+        given : the path of a TREC run file; a `ranx.Run`, whose equal scores are ordered by corpus position; a frame
+            with query_id, passage_id and score, a query's best hit first; or a mapping from query id to passage id to
+            score, or to passage ids, best first. Ids may be numbers.
         name : a file or a ranx run has one of its own.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -134,7 +134,7 @@ class Answering(Retriever):
         return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing: what the function builds is its own matter."""
+        """Nothing is known of what the function builds."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,7 @@ class ScoreFunction(Retriever):
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:
-    """A function as `Answering`, a run as `Recorded.of` takes it; anything else stays as it is.
-
-    Questions that a run does not have count as answered with nothing.
-    """
+    """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given
     if _is_ranx(given) or isinstance(given, pd.DataFrame | Mapping):

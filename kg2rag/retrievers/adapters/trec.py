@@ -1,12 +1,11 @@
 """Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
 
-The format is separated by blanks, so blanks and per cent signs of ids and names, and a number sign at their beginning,
-are written as `%20`, `%25`, `%23` and so on and read back. A query without hits has no line. Files whose names end in
-.gz or .xz are compressed. Lines that begin with a number sign are a header, as ir_metadata writes it, and are skipped.
+Blanks and per cent signs of ids and names, and a number sign at their beginning, are written as `%20`, `%25` and `%23`
+and read back. A query without hits has no line. Files whose names end in .gz or .xz are compressed. Lines that begin
+with a number sign are a header, as ir_metadata writes it, and are skipped.
 
 trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a score is written as the
-nearest single-precision number, and one that would not be below that of the hit before as the next smaller one: every
-tool then reads the hits in their order.
+nearest single-precision number, and one that would not be below that of the hit before as the next smaller one.
 """
 
 from __future__ import annotations

@@ -137,10 +137,7 @@ class PhraseGraph:
         return self.walked(passages).mask(nodes.astype(np.int64))
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Sources, targets and weights, (n_edges,) each; each ordered pair once, self-loops are left out.
-
-        Parallel edges, (a, b) and (b, a), are two, as in the released code: a walk adds them up.
-        """
+        """Sources, targets and weights, (n_edges,) each: an ordered pair once, no self-loop; walks add up both ways."""
         table, n = self.table, self.n_phrases + self.table.n_passages
         heads, tails = table.ends[table.fact_of].T
         facts, counts = np.unique(np.append(heads * n + tails, tails * n + heads), return_counts=True)
@@ -156,8 +153,7 @@ class PhraseGraph:
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
         """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
 
-        PageRank adds up all walks: a way explains a hit and has no part in its score. One of more than `MAX_STEPS`
-        edges is none. `mask` : the passages that the walk may enter; None for all.
+        It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
         """
         walk, parents = self.walk, np.full(self.walk.n_nodes, -1, dtype=np.int64)
         open_ = self.scope(mask)
@@ -169,12 +165,10 @@ class PhraseGraph:
             order = np.lexsort((sources, -walk.weights[edges], reached))
             frontier, first = np.unique(reached[order], return_index=True)
             parents[frontier] = sources[order][first]
-        found = {}
-        for row in rows[parents[self.n_phrases + rows] >= 0].tolist():
-            way = [self.n_phrases + row]
-            while (before := int(parents[way[-1]])) != way[-1]:
-                way.append(before)
-            found[row] = way[::-1]
+        found = {row: [self.n_phrases + row] for row in rows[parents[self.n_phrases + rows] >= 0].tolist()}
+        for way in found.values():
+            while (before := int(parents[way[0]])) != way[0]:
+                way.insert(0, before)
         return found
 
     def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
@@ -194,10 +188,7 @@ class PhraseGraph:
 
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
-    """The triples of the knowledge base's source as HippoRAG's phrases and facts.
-
-    The store keeps the triples: extracting them again may take long.
-    """
+    """HippoRAG's phrases and facts, of the source's triples, which the store keeps: extracting them may take long."""
 
     def write(folder: Path) -> None:
         columns = {each.name: [getattr(t, each.name) for t in kb.extraction.triples] for each in fields(Triple)}

@@ -5,10 +5,9 @@ starts there with weight 1 / (passages that have it), its specificity; a passage
 the names are the query's quoted and capitalised phrases, or if it has none, the names of the graph that it spells out
 (the paper asks an LLM); a phrase counts once in a passage, however often stated there.
 
-Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs from [2] (five
-entities are kept; a passage edge weighs half a fact). Ours, where theirs depends on hash order: equal facts by first
-statement, equal phrases alphabetically, equal passages by corpus position. Ours too: candidates restrict facts and
-walk, but edges between their phrases and specificity remain the corpus's.
+Of the second, theirs: all, as the released code behaves (commit c617143f), also where it departs from [2]. Ours, where
+theirs depends on hash order: equal facts by first statement, equal phrases alphabetically, equal passages by corpus
+position. Ours too: candidates restrict facts and walk, but edges and specificity remain the corpus's.
 
 [1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", NeurIPS 2024.
 [2] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025.

@@ -44,10 +44,9 @@ class ExpandNotes(Notes):
 
 @dataclass(frozen=True)
 class Expand(Stage):
-    """Adds the passages within `hops` triples of the seeds' entities; drops none. All are scored by their cosine.
+    """Adds the passages within `hops` triples of the seeds' entities; drops none. All are scored by their `cosine`.
 
-    A passage that was added has the stage "expand", the part `hop` and the path that led there: a seed's triple, the
-    triples walked, and its own. Every hit has the part `cosine`.
+    A passage that was added has the stage "expand", the part `hop` and the path of triples from a seed's to its own.
 
     Parameters
     ----------
@@ -169,10 +168,10 @@ def placed(
 
 
 class Forest(NamedTuple):
-    """What is known of a query before the reranker scores.
+    """A query before the reranker scores.
 
-    `cosines`: (n_hits,) of the ranking's passages. `edges`: triple codes, heaviest first, to which the trees' edge
-    numbers point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
+    `cosines`: (n_hits,). `edges`: triple codes, heaviest first, to which the trees' edge numbers point; `rows`: the
+    passage of each. `texts`: the triplet representation of each tree.
     """
 
     cosines: FloatArray
@@ -200,8 +199,7 @@ class Organise(RerankingStage):
     context : passages returned at most; the paper's k.
     whole_trees : end at the first tree that does not fit, and leave places free; a ranking may then be empty. Otherwise
         such a tree is cut, and passages that state no triple between two entities take free places, by cosine.
-    arrangement : a tree gives its passages "depth_first", as in Eq. 8; or, ours, by "similarity", so that a tree
-        larger than `context` gives the passages most like the query and not those along one branch.
+    arrangement : a tree gives its passages "depth_first", as in Eq. 8; or, ours, by "similarity".
     reranker : None for the default.
     depth : hits read, by cosine after `Expand`.
     """
@@ -300,9 +298,8 @@ def kg2rag(
 ) -> Pipeline:
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
-    `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
-    Without `expansion` the seeds alone are organised; without `organisation` the expanded passages are ranked by
-    similarity: the paper's two ablations.
+    `reranker` is "bi-encoder" or a cross-encoder; the paper's is BAAI/bge-reranker-large. Its ablations: without
+    `expansion` the seeds alone are organised; without `organisation` expanded passages are ranked by similarity.
     """
     if not (expansion or organisation):
         raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")

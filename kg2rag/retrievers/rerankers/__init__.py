@@ -182,10 +182,9 @@ class RerankingStage(Stage):
 
 @dataclass(frozen=True)
 class Rerank(RerankingStage):
-    """Scores (query, title and text) of each hit; equal scores are ordered by corpus position.
+    """Scores (query, title and text) of each hit, which keeps its stage and path.
 
-    A hit keeps the stage and the path that brought it in; its parts are the score it came with, `retriever`, and the
-    reranker's, which is its new score.
+    Its parts are the score it came with, `retriever`, and the reranker's, which is its new score.
 
     Parameters
     ----------

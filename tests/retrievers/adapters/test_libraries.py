@@ -38,7 +38,7 @@ class Library(NamedTuple):
     theirs: Callable[..., Any]
     ours: Callable[..., Any]
     always: Callable[[list[str]], Any]
-    found: Callable[[Any, str], list[tuple[str, str, str, float]]]
+    shown: Callable[[Any], tuple[str, str, str, float]]
 
 
 LIBRARIES = {
@@ -46,45 +46,32 @@ LIBRARIES = {
         as_langchain,
         from_langchain,
         lambda texts: LangChainTexts(texts=texts),
-        lambda one, text: [
-            (hit.id, hit.page_content, hit.metadata["title"], hit.metadata["score"]) for hit in one.invoke(text)
-        ],
+        lambda hit: (hit.id, hit.page_content, hit.metadata["title"], hit.metadata["score"]),
     ),
     "LlamaIndex": Library(
         as_llamaindex,
         from_llamaindex,
         LlamaIndexTexts,
-        lambda one, text: [
-            (hit.node.node_id, hit.node.get_content(), hit.node.metadata["title"], hit.score)
-            for hit in one.retrieve(text)
-        ],
+        lambda hit: (hit.node.node_id, hit.node.get_content(), hit.node.metadata["title"], hit.score),
     ),
 }
+pytestmark = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
 
 
-@pytest.fixture(params=LIBRARIES.values(), ids=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> Library:
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def bm25(bundled: kg2rag.QADataset) -> kg2rag.BM25:
-    return kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
-
-
-def test_a_library_gets_our_hits_in_our_order(library: Library, bm25: kg2rag.BM25, bundled: kg2rag.QADataset) -> None:
-    found = library.found(library.theirs(bm25, k=3), "Who began FastAPI?")
-    hits = bm25.retrieve("Who began FastAPI?", 3)
-    assert found == [(hit.passage_id, hit.text, hit.title, hit.score) for hit in hits]
+def test_a_library_gets_our_hits_in_our_order(library: Library) -> None:
+    bundled = kg2rag.load("bundled")
+    bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
+    theirs, hits = library.theirs(bm25, k=3), bm25.retrieve("Who began FastAPI?", 3)
+    found = (theirs.invoke if hasattr(theirs, "invoke") else theirs.retrieve)("Who began FastAPI?")
+    assert list(map(library.shown, found)) == [(hit.passage_id, hit.text, hit.title, hit.score) for hit in hits]
     there_and_back = library.ours(library.theirs(bm25, k=5), bundled.corpus)
     ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, there_and_back))
     assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
 
 
-def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(
-    library: Library, bundled: kg2rag.QADataset
-) -> None:
-    passage, corpus = bundled.corpus[7], bundled.corpus
+def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(library: Library) -> None:
+    corpus = kg2rag.load("bundled").corpus
+    passage = corpus[7]
     theirs = library.ours(library.always([passage.text, passage.text]), corpus)
     assert theirs.retrieve("anything", 5).passage_ids == [passage.id]
     with pytest.raises(ValueError, match=r"something else.* no passage of the corpus"):

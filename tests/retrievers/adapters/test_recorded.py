@@ -67,7 +67,8 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
         Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
 
 
-def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.QADataset, tmp_path: Path) -> None:
+def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) -> None:
+    bundled = kg2rag.load("bundled")
     bm25 = kg2rag.BM25(KnowledgeBase.build(bundled.corpus))
     recorded = Recorded.of(frame_of(bm25.retrieve_batch(bundled.queries, 100)), bundled.corpus)
     result = kg2rag.compare({"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"])

@@ -16,6 +16,7 @@ FACTS = (
     Triple("ada l", "knew", "babbage", "p1"),  # the same fact, stated again
     Triple("Engine", "is", "engine", "p2"),  # a loop once normalised
 )
+APART = Synonyms(np.array([0, 2]), np.array([2, 0]), np.array([0.85, 0.85]))
 NONE = Synonyms(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
@@ -54,34 +55,22 @@ def test_an_exact_repetition_within_a_passage_counts_once_and_another_spelling_t
 
 def test_a_fact_weighs_two_a_statement_and_a_passage_one() -> None:
     # ada, babbage, engine are 0, 1, 2; the passages 3 to 6.
-    assert weights(graph_of(*FACTS)) == {
-        (0, 1): 4.0,
-        (1, 2): 2.0,
-        (0, 3): 1.0,
-        (1, 3): 1.0,
-        (2, 3): 1.0,
-        (0, 4): 1.0,
-        (1, 4): 1.0,
-        (2, 5): 1.0,
-    }
+    stated = dict.fromkeys([(0, 3), (1, 3), (2, 3), (0, 4), (1, 4), (2, 5)], 1.0)
+    assert weights(graph_of(*FACTS)) == {(0, 1): 4.0, (1, 2): 2.0, **stated}
 
 
 def test_a_synonym_replaces_the_weight_of_a_fact_in_its_direction() -> None:
     one_way = Synonyms(np.array([0]), np.array([1]), np.array([0.9]))
     both = Synonyms(np.array([0, 1]), np.array([1, 0]), np.array([0.9, 0.9]))
-    apart = Synonyms(np.array([0, 2]), np.array([2, 0]), np.array([0.85, 0.85]))
     assert weights(graph_of(*FACTS, synonyms=one_way))[0, 1] == pytest.approx(2 + 0.9)
     assert weights(graph_of(*FACTS, synonyms=both))[0, 1] == pytest.approx(1.8)
-    assert weights(graph_of(*FACTS, synonyms=apart))[0, 2] == pytest.approx(1.7)
+    assert weights(graph_of(*FACTS, synonyms=APART))[0, 2] == pytest.approx(1.7)
 
 
-def test_a_fact_that_no_passage_states_joins_its_ends_alone() -> None:
+def test_a_fact_that_no_passage_states_joins_its_ends_alone_and_without_facts_there_are_passages_alone() -> None:
     graph = graph_of(Triple("Ada", "knew", "Babbage", ""))
     assert weights(graph) == {(0, 1): 2.0}
     assert graph.table.specificity.tolist() == [1.0, 1.0]
-
-
-def test_a_table_without_facts_has_a_graph_of_passages_alone() -> None:
     graph = graph_of()
     assert (graph.n_phrases, graph.walk.n_nodes, weights(graph)) == (0, 4, {})
 
@@ -99,8 +88,7 @@ def test_a_path_leads_from_a_start_by_the_triples_as_spelled_and_no_way_is_no_pa
 
 
 def test_a_step_between_synonyms_says_so_and_how_alike_they_are() -> None:
-    alike = Synonyms(np.array([0, 2]), np.array([2, 0]), np.array([0.85, 0.85]))
-    path = paths(graph_of(FACTS[0], FACTS[3], synonyms=alike))[2]
+    path = paths(graph_of(FACTS[0], FACTS[3], synonyms=APART))[2]
     assert path == (Triple("ada l", "synonym of", "engine", "", strength=8.5), FACTS[3])
 
 

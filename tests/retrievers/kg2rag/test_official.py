@@ -258,20 +258,16 @@ def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., 
 # Raw triples
 
 PAGES = [("Ed Wood", "red"), ("Ed Wood", "red blue green"), ("Big Fish", "yellow"), ("Zeta", "black")]
+SENTENCES = Corpus.from_passages(Passage(f"p{i}", *page, page[0], i % 2) for i, page in enumerate(PAGES))
 SUBGRAPH = {"title": "Ed Wood", "sentences": {"0": [["<Ed Wood", "like", "Big Fish>"]]}}
 OTHER = {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", ""]]}}
 
 
 @pytest.fixture
-def sentences() -> Corpus:
-    return Corpus.from_passages(Passage(f"p{i}", *page, page[0], i % 2) for i, page in enumerate(PAGES))
-
-
-@pytest.fixture
-def subgraphs(tmp_path: Path, sentences: Corpus) -> KnowledgeBase:
+def subgraphs(tmp_path: Path) -> KnowledgeBase:
     (tmp_path / "subkgs.jsonl").write_text("\n".join(map(json.dumps, (SUBGRAPH, OTHER))))
     spec = f"subkgs({tmp_path / 'subkgs.jsonl'})"
-    return KnowledgeBase.build(sentences, spec, embedder=WordEmbedder(), store=Store(tmp_path / "store"))
+    return KnowledgeBase.build(SENTENCES, spec, embedder=WordEmbedder(), store=Store(tmp_path / "store"))
 
 
 def test_the_released_code_works_on_the_files_letters(subgraphs: KnowledgeBase) -> None:
@@ -298,18 +294,15 @@ def test_paragraphs_are_read_with_their_facts_and_sentences_without_in_the_order
 
 
 def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: KnowledgeBase) -> None:
-    question = Query("q", "blue zetas")
-    assert mentions(question.text, "Zeta")
-    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([question])
-    assert (sorted(plan.nodes), plan.mentioned) == ([0, 1], [])
-    (plan,) = KG2RAGOfficial(subgraphs, seeds=4).plan([question])
-    assert (sorted(plan.nodes), plan.mentioned) == ([0, 1, 2, 3], ["Zeta"])
+    (few,), (all_,) = (KG2RAGOfficial(subgraphs, seeds=n).plan([Query("q", "blue zetas")]) for n in (1, 4))
+    assert (sorted(few.nodes), few.mentioned) == ([0, 1], [])
+    assert (sorted(all_.nodes), all_.mentioned) == ([0, 1, 2, 3], ["Zeta"])
 
 
-def test_triples_that_were_cleaned_for_good_are_refused(sentences: Corpus, tmp_path: Path) -> None:
+def test_triples_that_were_cleaned_for_good_are_refused(tmp_path: Path) -> None:
     facts = (Triple("Ed Wood", "like", "Big Fish", "p0"),)
     source = GivenExtraction(Extraction(facts, notes={"cleaned: head after a '<'": 7}))
-    kb = KnowledgeBase.build(sentences, source, embedder=WordEmbedder(), store=Store(tmp_path))
+    kb = KnowledgeBase.build(SENTENCES, source, embedder=WordEmbedder(), store=Store(tmp_path))
     with pytest.raises(ValueError, match=r"subkgs\(FILE\)"):
         KG2RAGOfficial(kb).retrieve("red", 3)
 
@@ -317,8 +310,5 @@ def test_triples_that_were_cleaned_for_good_are_refused(sentences: Corpus, tmp_p
 def test_it_says_where_its_triples_are_not_the_released_codes(subgraphs: KnowledgeBase, world: KnowledgeBase) -> None:
     assert KG2RAGOfficial(subgraphs).remark == ""
     assert "those of KnowledgeGraph, not the sub-graphs" in KG2RAGOfficial(world).remark
-
-
-def test_a_departure_that_is_not_known_is_refused(world: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match=r"'overfow'.*'overflow'"):
         KG2RAGOfficial(world, paper="order+overfow")
