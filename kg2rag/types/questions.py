@@ -43,7 +43,7 @@ class Question:
     supporting: tuple[tuple[str, int], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     candidates: tuple[str, ...] | None = None
-    chain: tuple[str, ...] = ()
+    chain: tuple[str, ...] = field(default=(), repr=False)  # no part of the checksum of a set
 
 
 @dataclass(frozen=True, eq=False)
