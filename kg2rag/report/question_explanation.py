@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.text.cells import visible
+from kg2rag.text.cells import excerpt, visible
 from kg2rag.types import Explanation, QADataset, Query, Question, require_k
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-EXCERPT = 160  # characters of a passage that are shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +78,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
         texts = {}
         for id_ in ranking.passage_ids[:k]:
             passage = data.corpus[data.corpus.row(id_)]  # by id: rows of a loaded ranking are positions in its own ids
-            words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
+            words = excerpt(passage.text)
             texts[id_] = f"{passage.title}: {words}" if passage.title and passage.title != id_ else words
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+EXCERPT = 160  # characters of a passage that are shown
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -91,3 +92,8 @@ def console(**given: Any) -> Console:
                 yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     return VisibleConsole(**given)
+
+
+def excerpt(text: str) -> str:
+    """What is shown of a passage: its first `EXCERPT` characters."""
+    return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"

@@ -26,6 +26,7 @@ GOLD = "◆ gold"
 LISTED = 12  # members of a note that are shown; a strategy may record hundreds
 CSS = """
 .kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
+.jp-RenderedHTMLCommon table.kg2rag-why { table-layout: auto; }
 .kg2rag-why td { padding: .5em .8em; vertical-align: top; text-align: left !important; border-top: 1px solid #8883; }
 .kg2rag-why td.rank { opacity: .7; width: 1.6em; padding-right: .2em; }
 .kg2rag-why td.score { white-space: nowrap; text-align: right !important; }
@@ -73,7 +74,8 @@ class Explanation:
         if (terms := self._terms(hit)) is None:
             return readable(hit.score_parts) if hit.score_parts else ""
         told = {name: f"{number(value)} ({name})" for name, value in hit.score_parts.items()}
-        return " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
+        said = " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
+        return re.sub(r"\d+\.\d{5,}", lambda found: number(float(found[0])), said)
 
     def besides(self, hit: Hit) -> dict[str, float]:
         """The hit's score parts that its formula does not name."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.text.cells import excerpt
 from kg2rag.types.explanation import Explanation
 from kg2rag.types.notes import Notes
 from kg2rag.types.parameters import Count, require
@@ -154,7 +155,16 @@ class Ranking:
         return frame.assign(**parts)
 
     def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep=""))
+        """Rank, passage and score of each hit, with title, text and path where the corpus is known."""
+        import pandas as pd
+
+        hits = list(self)
+        frame = self.to_frame()[["rank", "passage", "score", "path"]]
+        if hits and hits[0].corpus is not None:
+            frame.insert(2, "title", [hit.title for hit in hits])
+            frame.insert(3, "text", [excerpt(hit.text) for hit in hits])
+        with pd.option_context("display.max_colwidth", None):
+            return f'<div class="mathjax_ignore">{frame.to_html(index=False, float_format="{:.4g}".format)}</div>'
 
     def explain(
         self,

@@ -71,6 +71,7 @@ def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a
     assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
+    assert "<td>A film.</td>" in found._repr_html_()
     for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):  # these leave the corpus behind
         assert type(again.ids) is list
         assert again.passage_ids == ["p2", "p1"]
