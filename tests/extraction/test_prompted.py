@@ -179,7 +179,7 @@ def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
     assert server.requests.total() == 0
     # Each text has 7 words; entities come to 0.58 and triples to 1.87 times that.
     assert (first.completion_tokens, second.completion_tokens) == (round(0.58 * 21), round(1.87 * 21))
-    assert plan.cost == pytest.approx((plan.prompt_tokens + 10 * plan.completion_tokens) / 1e6)
+    assert plan.cost == pytest.approx((plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6)
     unpriced = extractor(server).plan(corpus(1), counter=Words())
     assert unpriced.cost is None
     assert "cost unknown (no prices given)" in repr(unpriced)
@@ -190,7 +190,7 @@ def test_planned_prompt_tokens_are_those_of_the_messages_sent(server, extractor)
     plan = asked.plan(corpus(2), counter=Words())
     asked.run(corpus(2))
     sent = [message["content"] for body in server.bodies for message in body["messages"]]
-    assert plan.prompt_tokens == sum(Words().count(sent)) + 4 * len(sent)
+    assert plan.total("prompt_tokens") == sum(Words().count(sent)) + 4 * len(sent)
 
 
 def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(extractor):

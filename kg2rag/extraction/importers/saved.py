@@ -64,9 +64,7 @@ class About(BaseModel):
 def read_about(directory: Path) -> About:
     """What a folder records about its graph.
 
-    Raises
-    ------
-    FileNotFoundError : it is no folder, or holds no finished build. ValueError : `build.json` is not one of ours.
+    FileNotFoundError where it is no folder, or holds no finished build; DataError where `build.json` is not ours.
     """
     file = directory / ABOUT
     if not file.is_file():
@@ -107,9 +105,7 @@ class SavedGraph:
     def extract(self, corpus: Corpus) -> Extraction:
         """What the folder holds, as it was extracted.
 
-        Raises
-        ------
-        ValueError : the corpus is not the one that the graph was built on, or a file was changed since.
+        DataError where the corpus is not the one that the graph was built on, or a file was changed since.
         """
         own = self.about.corpus
         if corpus.fingerprint != own.fingerprint:

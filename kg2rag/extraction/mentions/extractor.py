@@ -243,8 +243,7 @@ class Mentions:
                 if titles[row]:
                     triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
         if self.terms and untitled.any():
-            found = stars(table, corpus, untitled)
-            for row, head, tail, next_row in zip(*(column.tolist() for column in found), strict=True):
+            for row, head, tail, next_row in stars(table, corpus, untitled).T.tolist():
                 for name in display[tail]:
                     relation = "continues in" if next_row else "appears with"
                     stated = Triple(display[head][0], relation, name, corpus.ids[row], round(strength[tail], 3))

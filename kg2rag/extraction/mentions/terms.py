@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -108,19 +107,11 @@ def with_terms(
     )
 
 
-class Stars(NamedTuple):
-    """(n,) each: the passage that states it, the keys, and whether it leads to the next passage of the document."""
-
-    row: IntArray
-    head: IntArray
-    tail: IntArray
-    next_row: NDArray[np.bool_]
-
-
-def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> Stars:
+def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> IntArray:
     """The rarest key of each passage without a title with its other keys, and with that of the passage behind it.
 
-    Of equally rare keys that of most words is the first: it says most. Hubs are left out.
+    (4, n): the passage that states it, the keys, and whether it leads to the next passage of the document. Of equally
+    rare keys that of most words is the first: it says most. Hubs are left out.
     """
     frequency, size = table.document_frequency, len(table.keys)
     linking = (frequency <= most_passages(int(untitled.sum()))) & ((frequency > 1) | (table.pages > 0))
@@ -141,8 +132,7 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> S
     before, behind = before[near], behind[near]
     same = np.append(head == key, place[before] == place[behind])
     columns = (np.append(row, before), np.append(head, place[before]), np.append(key, place[behind]))
-    found = np.stack([*columns, np.repeat([0, 1], [len(row), len(before)])])[:, ~same]
-    return Stars(found[0], found[1], found[2], found[3].astype(bool))
+    return np.stack([*columns, np.repeat([0, 1], [len(row), len(before)])])[:, ~same]
 
 
 def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:

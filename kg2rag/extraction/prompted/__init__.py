@@ -52,14 +52,8 @@ class PromptedTriples:
     limit : only the first so many passages, for a trial; the others are counted in the notes. A later run without it
         repeats no call.
 
-    Examples
-    --------
-    >>> extractor = PromptedTriples(ChatModel("http://localhost:8000/v1", "qwen2.5-7b", api_key_env=None), "openie")
-    >>> extractor.style.per
-    'passage'
-
-    `extractor.plan(corpus)` estimates the cost; `run(corpus)` returns triples and failures; `extract(corpus)`,
-    which `KnowledgeBase` calls, raises where any passage failed.
+    `plan(corpus)` estimates the cost; `run(corpus)` returns triples and failures; `extract(corpus)`, which
+    `KnowledgeBase` calls, raises where any passage failed.
     """
 
     model: ChatModel
@@ -85,19 +79,16 @@ class PromptedTriples:
         self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
     ) -> ExtractionPlan:
         """What `run` would send and what the store already has; sends nothing. `counter` estimates the tokens."""
-        by_text = {(one.title, one.text): one for one in self._style.excerpts(corpus, self.limit)}  # equal: sent once
-        steps = planned(
-            self._style, by_text.values(), self.model, counter or EncoderTokens(), retry_failed=retry_failed
-        )
+        texts = {(one.title, one.text): one for one in self._style.excerpts(corpus, self.limit)}  # equal: sent once
+        counter = counter or EncoderTokens()
+        steps = planned(self._style, texts.values(), self.model, counter, retry_failed=retry_failed)
         prices = self.model.prompt_price, self.model.completion_price
         return ExtractionPlan(self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices)
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples, and for styles that name entities the mentions, of the whole corpus.
 
-        Raises
-        ------
-        ExtractionError : a passage failed; its `run` has the triples of the others. CompletionError : as `run`.
+        ExtractionError where a passage failed; its `run` has the triples of the others. CompletionError as `run`.
         """
         run = self.run(corpus)
         if run.failures:
@@ -109,11 +100,8 @@ class PromptedTriples:
 
         A call without an answer (time-out, rate limit, server error) is sent again by every run. One with an unusable
         answer is sent again, differently (`ChatModel.again`), only with `retry_failed`, once a run. A failed
-        passage keeps the triples of its other calls.
-
-        Raises
-        ------
-        CompletionError : the endpoint refuses the key, or does not know the model.
+        passage keeps the triples of its other calls. CompletionError where the endpoint refuses the key, or does not
+        know the model.
         """
         found, every = _Collected(corpus, self._style.types or GraphSchema()), list[Outcome]()
         waiting = list(self._style.excerpts(corpus, self.limit))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kg2rag.compute import ChatModel, Completion, TokenCounter
 from kg2rag.extraction.prompted.answers import latest, named_in, unusable
@@ -42,10 +42,7 @@ class StepPlan:
 
 @dataclass(frozen=True, repr=False)
 class ExtractionPlan:
-    """What `PromptedTriples.run` would do; prices are per million tokens.
-
-    `to_ask` are the calls that the run would send, faults and retries aside; tokens are of these, estimated.
-    """
+    """What `PromptedTriples.run` would do, faults and retries aside; prices are per million tokens."""
 
     passages: int
     style: str
@@ -54,29 +51,26 @@ class ExtractionPlan:
     prompt_price: float | None = None
     completion_price: float | None = None
 
-    to_ask: int = field(init=False)
-    prompt_tokens: int = field(init=False)
-    completion_tokens: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        for name in ("to_ask", "prompt_tokens", "completion_tokens"):
-            object.__setattr__(self, name, sum(getattr(step, name) for step in self.steps))
+    def total(self, what: str) -> int:
+        """The sum of a column of the steps, such as "to_ask"."""
+        return sum(getattr(step, what) for step in self.steps)
 
     @property
     def cost(self) -> float | None:
         """Of the calls to ask, in the currency of the prices; None where a price is not known."""
         if self.prompt_price is None or self.completion_price is None:
             return None
-        return (self.prompt_tokens * self.prompt_price + self.completion_tokens * self.completion_price) / 1e6
+        prompts, answers = self.total("prompt_tokens"), self.total("completion_tokens")
+        return (prompts * self.prompt_price + answers * self.completion_price) / 1e6
 
     def __repr__(self) -> str:
         import pandas as pd
 
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
+        asked, prompts, answers = (f"{self.total(what):,}" for what in ("to_ask", "prompt_tokens", "completion_tokens"))
         return (
-            f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.to_ask:,} calls to ask, about "
-            f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens, cost {cost}.\n"
-            f"{pd.DataFrame(self.steps).to_string(index=False)}"
+            f"{self.passages:,} passages, style {self.style}, model {self.model}: {asked} calls to ask, about "
+            f"{prompts} + {answers} tokens, cost {cost}.\n{pd.DataFrame(self.steps).to_string(index=False)}"
         )
 
 
