@@ -10,6 +10,7 @@ from .files import write as write
 from .given_encoder import EndpointEncoder as EndpointEncoder
 from .given_encoder import GivenEncoder as GivenEncoder
 from .given_encoder import GivenVectors as GivenVectors
+from .given_encoder import StaticEncoder as StaticEncoder
 from .given_encoder import embedder_named as embedder_named
 from .given_encoder import embedder_of as embedder_of
 from .hardware import processor as processor
@@ -24,7 +25,6 @@ from .models import DEFAULT_MODEL as DEFAULT_MODEL
 from .parallel import has_workers as has_workers
 from .parallel import map_pieces as map_pieces
 from .parallel import workers as workers
-from .static_encoder import StaticEncoder as StaticEncoder
 from .store import Entry as Entry
 from .store import Store as Store
 from .tokens import EncoderTokens as EncoderTokens

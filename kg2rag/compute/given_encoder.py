@@ -8,21 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.compute.encoder import PROBE, Embedder, Role, SentenceEncoder, unit, weights_checksum, well_formed
 from kg2rag.compute.llm import endpoint_of
 from kg2rag.compute.llm.client import api_key, openai_library
-from kg2rag.compute.static_encoder import StaticEncoder
+from kg2rag.compute.models import loading
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Corpus, Matrix, ParameterError, component, fits, refused
 
+if TYPE_CHECKING:
+    from model2vec import StaticModel
+
 PREFIX, ENDPOINT = "static:", "endpoint:"
-LONG = " ".join(f"word {number}" for number in range(3000))
-"""A probe that shows where an encoder cuts its texts."""
+LONG = " ".join(f"word {number}" for number in range(3000))  # a probe that shows where an encoder cuts its texts
 WANTED = (
     "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
     "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
@@ -52,8 +54,8 @@ def embedder_named(
 ) -> Embedder:
     """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
 
-    The options are those of `SentenceEncoder`; None leaves each as it is there.
-    ParameterError: no model is named, or a dtype, device or prompt for static vectors, which have none.
+    The options are those of `SentenceEncoder`, None for its own. ParameterError: no model is named, or a dtype, device
+    or prompt for static vectors, which have none.
     """
     prompts = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
     given = {option: value for option, value in {"dtype": dtype, **prompts}.items() if value is not None}
@@ -77,8 +79,8 @@ class GivenEncoder:
 
     Parameters
     ----------
-    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`; where it has `encode_query`
-        and `encode_document` as well, as a SentenceTransformer does, these.
+    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`, or as `encode_query` and
+        `encode_document`.
     name : says which vectors the store has of it, together with the weights where it has any (`state_dict`), else with
         the vectors of a few probe texts. Give another name where neither tells two encoders apart.
     query_prompt, passage_prompt : what stands before each query and each passage.
@@ -99,15 +101,13 @@ class GivenEncoder:
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded."""
-        prompt = self.query_prompt if role == "query" else self.passage_prompt
-        method = self._method(role)
+        prompt, method = self.query_prompt if role == "query" else self.passage_prompt, self._method(role)
         cache = VectorCache(store, *self._known, f"{getattr(method, '__name__', '')}\0{prompt}")
         return cache.of(list(map(well_formed, texts)), lambda shard: self._vectors(method, [prompt + t for t in shard]))
 
-    def _method(self, role: Role) -> Callable[[list[str]], Any]:
+    def _method(self, role: Role) -> Any:
         own = getattr(self.encoder, "encode_query" if role == "query" else "encode_document", None)
-        found: Callable[[list[str]], Any] = own or getattr(self.encoder, "encode", None) or self.encoder
-        return found
+        return own or getattr(self.encoder, "encode", None) or self.encoder
 
     def _vectors(self, method: Callable[[list[str]], Any], texts: list[str]) -> Matrix:
         found = method(texts)
@@ -157,13 +157,56 @@ class GivenVectors:
                 "Add it by its text, or say what encodes other texts: embedder=(ids, matrix, function or model name)."
             )
         if lacking and self.other is not None:
-            vectors = self.other.encode(lacking, store, role)
-            if vectors.shape[1] != found.shape[1]:
-                raise ValueError(
-                    f"The matrix has {found.shape[1]} columns, vectors of {self.other!r} {vectors.shape[1]}."
-                )
+            vectors, dim = self.other.encode(lacking, store, role), found.shape[1]
+            if vectors.shape[1] != dim:
+                raise ValueError(f"The matrix has {dim} columns, vectors of {self.other!r} {vectors.shape[1]}.")
             found[places < 0] = vectors
         return found
+
+
+@component
+class StaticEncoder:
+    """A model2vec model (Tulkens & van Dongen): a text's vector is the mean of one vector a token, or zeros for none.
+
+    Some hundred times as fast as a transformer on one core, at a price in quality. `model` : a folder, or a hub name.
+    """
+
+    model: str
+
+    @cached_property
+    def table(self) -> StaticModel:
+        """The model, loaded on first use."""
+        from huggingface_hub import snapshot_download
+        from model2vec import StaticModel
+
+        with loading(self.model) as local:
+            folder = self.model
+            if not Path(folder).is_dir():
+                files = ["*.json", "*.safetensors", "README.md"]
+                folder = snapshot_download(self.model, allow_patterns=files, local_files_only=local)
+            return StaticModel.from_pretrained(folder)
+
+    def describe(self, store: Store) -> dict[str, Any]:  # noqa: ARG002
+        """The model's name, dimensions, and the checksum of its vectors and tokenizer."""
+        table, digest = self.table, hashlib.sha256()
+        for part in (table.embedding, table.weights, table.token_mapping):
+            digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        digest.update(f"{table.tokenizer.to_str()}{table.max_length}".encode())
+        return {"model": self.model, "dim": int(table.dim), "sha256": digest.hexdigest()}
+
+    def fingerprint(self, store: Store) -> str:
+        """The first digits of the checksum."""
+        return str(self.describe(store)["sha256"][:16])
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+        """(n_texts, dim) float32, rows of norm 1, in the given order; nothing is stored."""
+        if not texts:
+            return np.empty((0, self.table.dim), dtype=np.float32)
+        found = self.table.encode(list(map(well_formed, texts)), use_multiprocessing=False)
+        return unit(found.astype(np.float32))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model}
 
 
 @component

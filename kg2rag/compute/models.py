@@ -1,14 +1,14 @@
 """The name of an encoder -> where its files are, and what it wants before each query and each passage.
 
-Some models were trained with words before their texts. Where their files say which (`prompts` of
-sentence-transformers), those are taken. The table has models that say it in their model cards alone.
+Some models were trained with words before their texts. The table has those that say it in their model cards, not in
+their files (`prompts` of sentence-transformers).
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -44,10 +44,7 @@ _OTHERS = (
 )
 CARDS = {card.model.partition("/")[2].lower(): card for card in (*_BGE.values(), *_E5.values(), *_OTHERS)}
 """Name without its owner, in lower case -> card."""
-SHORT_NAMES: Mapping[str, str] = {
-    SHORT.lower(): DEFAULT_MODEL,
-    **{name: card.model for name, card in (CARDS | _BGE | _E5).items()},
-}
+SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {name: card.model for name, card in (CARDS | _BGE | _E5).items()}
 """Short name, in lower case -> name on the hub."""
 
 
@@ -65,10 +62,8 @@ def prompts_of(
 ) -> tuple[dict[str, str], str]:
     """What stands before each query and passage, and its source: "given", "model card" or "model's files".
 
-    Parameters
-    ----------
-    files : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
-    query, passage : as given by the caller, before all others; None where not given, "" for none.
+    `files` : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
+    `query`, `passage` : as given by the caller, before all others; None where not given, "" for none.
     """
     found = {"query": files.get("query") or "", "passage": files.get("document") or ""}
     source, card = "model's files", CARDS.get(Path(model).name.lower())
@@ -104,11 +99,8 @@ class ModelNotFoundError(OSError):
 def loading(model: str) -> Iterator[bool]:
     """Around the reading of a model's files; whether only those on this machine can be read.
 
-    The hub is asked once and briefly: its own client would try for more than a minute.
-
-    Raises
-    ------
-    ModelNotFoundError : the block raises an OSError or ValueError; the message says what is there without a network.
+    The hub is asked once and briefly: its own client would try for more than a minute. ModelNotFoundError, which says
+    what is there without a network, where the block raises an OSError or ValueError.
     """
     local = Path(model).is_dir() or not hub_answers()
     try:
@@ -133,9 +125,8 @@ def hub_answers() -> bool:
     address = urlparse(constants.ENDPOINT)
     if constants.HF_HUB_OFFLINE or address.scheme in getproxies():
         return not constants.HF_HUB_OFFLINE  # a proxy resolves the name
-    try:
+    with suppress(OSError):
         port = address.port or (443 if address.scheme == "https" else 80)
         socket.create_connection((address.hostname, port), timeout=SECONDS).close()
-    except OSError:
-        return False
-    return True
+        return True
+    return False

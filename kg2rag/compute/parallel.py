@@ -95,15 +95,9 @@ def map_pieces(
 ) -> Iterator[Result]:
     """The results of a function in the order of the pieces, each as soon as it and those before it have come.
 
-    Parameters
-    ----------
-    function : of a piece, and of nothing that changes. It is sent along with each piece, as are its arguments where it
-        is a `functools.partial`: what is large is read from files there.
-    progress, total : what a progress bar says, and of how many pieces; "" for none.
-
-    Raises
-    ------
-    BrokenProcessPool : a worker of loky died (killed, out of memory). The other engines have errors of their own.
+    `function` depends on its piece alone, and is sent along with each; what is large it reads from files.
+    `progress`, `total` : what a progress bar says, and of how many pieces; "" for none.
+    BrokenProcessPool: a worker of loky died (killed, out of memory). Dask has errors of its own.
     """
     found: Iterator[Result] = map(function, pieces)
     if has_workers():
@@ -117,10 +111,7 @@ def map_pieces(
 
 
 def progress_bar(total: int | None, what: str, unit: str, *, shown: bool = True) -> tqdm[Any]:
-    """A bar of `total` units: on stderr, in a terminal or a notebook; a line now and then where that is a file.
-
-    TQDM_DISABLE=1 hides all.
-    """
+    """A bar on stderr, a line now and then where that is a file; TQDM_DISABLE=1 hides all."""
     from tqdm import tqdm
 
     drawn = sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -39,6 +39,7 @@ file system's clock, so no later change has the same time."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 SECONDS = 60  # of waiting for another process that writes
 _ASKED = 10_000  # keys in one statement
+version = cache(metadata.version)  # a library's description is a file that is parsed
 
 
 class DamagedEntryWarning(UserWarning):
@@ -54,12 +55,6 @@ def default_root() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("kg2rag")
-
-
-@cache
-def version(library: str) -> str:
-    """The installed version of a library, looked up once: its description is a file that is parsed."""
-    return metadata.version(library)
 
 
 class DamagedFileError(OSError):
@@ -87,12 +82,7 @@ class Store:
         return f"Store({str(self.root)!r})"
 
     def entry(
-        self,
-        stage: str,
-        key: Mapping[str, object],
-        build: Callable[[Path], None],
-        *,
-        libraries: tuple[str, ...] = (),
+        self, stage: str, key: Mapping[str, object], build: Callable[[Path], None], *, libraries: tuple[str, ...] = ()
     ) -> Path:
         """The directory of an entry; if it is missing or damaged, `build(directory)` fills a new one.
 

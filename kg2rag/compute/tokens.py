@@ -1,8 +1,7 @@
 """Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
 
-Tokens are those of the uncut text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded, not the
-model. That of the default encoder lies in this package (it is BERT's, Apache-2.0, as all-MiniLM-L6-v2 has it), so that
-tokens are counted where no model can be had; another encoder's is read with the model's files, or from the hub.
+Tokens are those of the uncut text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded: that of
+the default encoder from this package (it is BERT's, Apache-2.0, as all-MiniLM-L6-v2 has it), another's with its files.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.compute.given_encoder import StaticEncoder
 from kg2rag.compute.models import DEFAULT_MODEL, loading
-from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
 
 if TYPE_CHECKING:

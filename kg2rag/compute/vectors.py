@@ -29,13 +29,7 @@ FILE = "vectors.npy"
 
 
 class VectorCache:
-    """The vectors of one encoder; safe to share between threads and processes.
-
-    Parameters
-    ----------
-    encoder : fingerprint of the encoder; equal fingerprints mean equal vectors.
-    dim : numbers of a vector.
-    """
+    """The vectors, of `dim` numbers, of the encoder of a fingerprint; safe to share between threads and processes."""
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
         self.file = KeyedFile(store.root / "vectors" / f"{encoder}.sqlite", "vectors", "key", "vector")
@@ -85,10 +79,8 @@ class VectorCache:
 def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]) -> Matrix:
     """(n_texts, dim) unit vectors of texts, read-only and mapped where there are `LARGE` or more.
 
-    Parameters
-    ----------
-    texts : read only where they have to be encoded, in slices of `BLOCK`; such as `Corpus.streamed_contents`.
-    key : what the texts depend on, as JSON values; the encoder is added to it.
+    `texts` are read only where they have to be encoded, in slices of `BLOCK`.
+    `key` : what they depend on, as JSON values; the encoder is added to it.
     """
     if len(texts) < LARGE:
         return embedder.encode(list(texts), store)

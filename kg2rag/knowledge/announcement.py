@@ -18,8 +18,7 @@ LEAST, SAMPLE = 2000, 32
 def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
     """Say on stderr how many passages there are, and about how long it takes to encode those that the store lacks.
 
-    Silent where it takes less than ten seconds, or the model cannot be had, which whoever needs it will say, and for an
-    `Embedder` of the user's own class, which need not keep what it encodes.
+    Silent where it takes less than ten seconds, the model cannot be had, or the `Embedder` is of the user's own class.
     """
     if len(corpus) < LEAST:
         return

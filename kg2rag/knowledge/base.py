@@ -84,10 +84,8 @@ class KnowledgeBase:
     ) -> Ranking:
         """The passages for a question, best first: hits with text, title and metadata.
 
-        Parameters
-        ----------
-        system : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
-        where : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
+        `system` : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
+        `where` : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
         """
         made: Any = self.cached(("system", system), lambda: _RECOMMENDED.load()(self, system))
         found: Ranking = made.retrieve(Query("q", query, None if where is None else self.corpus.where(**where)), k)
@@ -226,9 +224,7 @@ class KnowledgeBase:
     def cached(self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False) -> Built:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
 
-        A strategy builds its own graph or index here, once for all its settings that share it. What should outlive the
-        process goes into `store` as well, under a key of all that it depends on.
-
+        What should outlive the process goes into `store` as well, under a key of all that it depends on.
         `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
         """
         if key not in self._memory:

@@ -130,17 +130,10 @@ class _Embeddings(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         ASKED.append(body["input"])
-        data = [
-            {"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(letters(body["input"]).tolist())
-        ]
-        reply = json.dumps(
-            {
-                "object": "list",
-                "data": data[::-1],
-                "model": body["model"],
-                "usage": {"prompt_tokens": 1, "total_tokens": 1},
-            }
-        )
+        vectors = enumerate(letters(body["input"]).tolist())
+        data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in vectors][::-1]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        reply = json.dumps({"object": "list", "data": data, "model": body["model"], "usage": usage})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()

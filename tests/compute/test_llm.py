@@ -12,13 +12,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
 from pydantic import BaseModel
@@ -229,27 +228,11 @@ def test_json_of_small_models_is_repaired(text):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "Paris",
-        '{"a": {"b": 1',
-        '{"a": "never ends',
-        '[{"a": 1}',
-        '{"a": [["b"], ["d"',
-        '{"a": 1',
-        "[" * 100_000,
-    ],
+    [*("", "Paris", '{"a": {"b": 1', '{"a": "never ends', '[{"a": 1}', '{"a": [["b"], ["d"', '{"a": 1'), "[" * 100_000],
 )
 def test_no_json_or_half_of_it_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011 - whatever is said
         json_in(text)
-
-
-@settings(deadline=None)
-@given(st.text(alphabet="{}[]'\",: aTrue\\\n"))
-def test_whatever_the_text_reading_json_gives_a_value_or_a_value_error(text):
-    with suppress(ValueError):
-        json.dumps(json_in(text))
 
 
 @pytest.mark.parametrize("text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"])
@@ -336,24 +319,6 @@ def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
     assert how == signal.SIGKILL or dict(server.answered) == answered
 
 
-def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
-    def release(futures: list[Future[object]]) -> None:
-        wait_until(lambda: sum(future.cancelled() for future in futures) == 48)
-        server.gate.set()
-
-    def interrupted(futures: dict[Future[object], str]) -> None:
-        wait_until(lambda: server.waiting == 2)
-        threading.Thread(target=release, args=(list(futures),)).start()
-        raise KeyboardInterrupt
-
-    with serving() as server:
-        server.holds = lambda _: True
-        monkeypatch.setattr("kg2rag.compute.llm.as_completed", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
-        assert server.requests.total() == 2
-
-
 # Keys
 
 
@@ -398,14 +363,7 @@ def test_a_key_in_the_address_is_refused_without_quoting_it(url):
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"concurrency": 0},
-        {"retries": -1},
-        {"max_tokens": 0},
-        {"timeout": 0},
-        {"structured": "yaml"},
-        {"base_url": "host"},
-    ],
+    [{"concurrency": 0}, {"retries": -1}, {"max_tokens": 0}, {"structured": "yaml"}, {"base_url": "host"}],
     ids=str,
 )
 def test_a_wrong_parameter_is_named(wrong):

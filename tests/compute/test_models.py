@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kg2rag.compute import SentenceEncoder, Store, embedder_named, hardware
-from kg2rag.compute.models import BGE, SHORT, ModelNotFoundError, full_name, hub_answers, prompts_of
+from kg2rag.compute.models import SHORT, ModelNotFoundError, full_name, hub_answers
 
 
 def test_a_short_name_is_that_of_the_model_on_the_hub_but_for_a_folder(tmp_path, monkeypatch) -> None:
@@ -28,20 +28,6 @@ def test_a_short_name_is_that_of_the_model_on_the_hub_but_for_a_folder(tmp_path,
     (tmp_path / "bge-small").mkdir()
     monkeypatch.chdir(tmp_path)
     assert SentenceEncoder("bge-small").model == "bge-small"
-
-
-@pytest.mark.parametrize(
-    ("model", "files", "given", "found"),
-    [
-        ("x/e5-small-v2", {"query": "q: ", "document": "d: "}, (None, None), ("q: ", "d: ", "model's files")),
-        ("x/y", {}, (None, None), ("", "", "model's files")),
-        ("x/e5-small-v2", {"query": "", "document": ""}, (None, ""), ("query: ", "", "given, model card")),
-        ("x/bge-large-en-v1.5", {}, (None, None), (BGE, "", "model card")),
-        ("x/e5-small-v2", {}, ("", ""), ("", "", "given")),
-    ],
-)
-def test_what_is_given_goes_before_files_and_files_before_cards(model, files, given, found) -> None:
-    assert prompts_of(model, files, *given) == ({"query": found[0], "passage": found[1]}, found[2])
 
 
 @pytest.fixture

@@ -32,16 +32,6 @@ def test_pieces_run_in_other_processes_and_give_their_results_in_order(backend: 
     assert list(map_pieces(lambda piece: piece * piece, [])) == []
 
 
-def test_an_error_of_the_function_arrives_as_it_is(backend: str) -> None:
-    def refuse(piece: int) -> int:
-        if piece == 3:
-            raise KeyError("there is no three")
-        return piece
-
-    with pytest.raises(KeyError, match="there is no three"):
-        list(map_pieces(refuse, PIECES))
-
-
 def test_a_worker_has_its_share_of_the_threads(backend: str) -> None:
     assert set(map_pieces(lambda _: os.environ["KG2RAG_THREADS"], PIECES)) == {str(max(1, threads() // 2))}
 

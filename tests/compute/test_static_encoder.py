@@ -12,8 +12,6 @@ from model2vec import StaticModel
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from kg2rag.compute import SentenceEncoder, StaticEncoder, Store, counter_of, embedder_named
-from kg2rag.knowledge import KnowledgeBase
-from kg2rag.types import Corpus, Passage, Query
 
 WORDS = tiny_model.VOCABULARY
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 12)).astype(np.float32)
@@ -43,15 +41,6 @@ def test_a_text_has_the_mean_of_its_tokens_vectors_scaled_to_norm_one(encoder: S
     assert vectors.tobytes() == b"".join(encoder.encode([text], store).tobytes() for text in texts)
     assert encoder.encode([], store).shape == (0, 12)
     assert counter_of(encoder).count(["The rivers", ""]) == [3, 0]
-
-
-def test_a_knowledge_base_is_searched_by_them(encoder: StaticEncoder, store: Store) -> None:
-    corpus = Corpus.from_passages(
-        [Passage(f"p{i}", "", f"the old {word}", "d", i) for i, word in enumerate(WORDS[5:9])]
-    )
-    kb = KnowledgeBase.build(corpus, embedder=f"static:{encoder.model}", store=store)
-    ((rows, _),) = kb.dense.search(kb.encode_queries([Query("q", f"the old {WORDS[7]}")]), 1)
-    assert rows.tolist() == [2]
 
 
 def test_another_table_has_another_fingerprint(encoder: StaticEncoder, store: Store, tmp_path: Path) -> None:

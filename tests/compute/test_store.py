@@ -5,62 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kg2rag.compute import Entry, Store, files
+from kg2rag.compute import Store, files
 from kg2rag.compute import store as stores
 from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, DamagedFileError, KeyedFile, default_root
 
 KEY = {"rows": 3, "name": "Zoë"}
 DEAD = 2**22 + 1  # above Linux's largest process id
-
-BUILDER = """
-import signal, sys
-from pathlib import Path
-from kg2rag.compute import files
-from kg2rag.compute.store import Store
-
-root, stop = sys.argv[1:]
-
-def here(moment):
-    if moment == stop:
-        print("here", flush=True)
-        signal.pause()
-
-def build(folder):
-    here("before the first file")
-    with (folder / "a.bin").open("wb") as stream:
-        stream.write(b"a" * 5000)
-        stream.flush()
-        here("within a file")
-        stream.write(b"a" * 5000)
-    (folder / "deep").mkdir()
-    (folder / "deep" / "b.bin").write_bytes(b"b" * 10)
-    here("before the manifest")
-
-flush = files.flush
-
-def slow_flush(file):
-    here("before the renaming")
-    flush(file)
-
-files.flush = slow_flush
-Store(root).entry("thing", {"rows": 3, "name": "Zoë"}, build)
-here("after the renaming")
-"""
-MOMENTS = (
-    "before the first file",
-    "within a file",
-    "before the manifest",
-    "before the renaming",
-    "after the renaming",
-)
 
 
 class Counted:
@@ -109,28 +65,6 @@ def test_an_entry_is_built_once_and_then_opened(store: Store, build: Counted) ->
     assert leftovers(store) == []
 
 
-@pytest.mark.parametrize("stop", MOMENTS)
-def test_a_killed_build_is_never_read_and_starting_again_ends_in_the_same(
-    store: Store, build: Counted, stop: str
-) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", BUILDER, str(store.root), stop], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        process.kill()
-        assert line == "here\n"
-    finished = stop == "after the renaming"
-    assert len(list(store.entries())) == finished
-    path = store.entry("thing", KEY, build)
-    assert build.calls == (not finished)
-    assert contents(path) == {"a.bin": b"a" * 10_000, "deep/b.bin": b"b" * 10}
-    assert len(leftovers(store)) == (not finished)
-    store.prune(older_than_days=1)
-    assert leftovers(store) == []
-    assert len(list(store.entries())) == 1
-
-
 def flip(path: Path) -> None:
     damaged = bytearray((path / "a.bin").read_bytes())
     damaged[4_321] ^= 1
@@ -176,19 +110,6 @@ def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: C
     assert store.verify() == {}
 
 
-def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:
-    def broken(folder: Path) -> None:
-        build(folder)
-        raise RuntimeError("the extractor failed")
-
-    with pytest.raises(RuntimeError, match="the extractor failed"):
-        store.entry("thing", KEY, broken)
-    assert list(store.entries()) == []
-    assert leftovers(store) == []
-    store.entry("thing", KEY, build)
-    assert build.calls == 2
-
-
 @pytest.mark.parametrize(
     ("error", "number"),
     [
@@ -222,14 +143,6 @@ def test_prune_deletes_entries_older_than_asked_and_says_how_much(
     monkeypatch.setattr(time, "time", lambda: now + 60)
     assert store.prune()[0] == 1
     assert not young.exists()
-
-
-def test_entries_say_stage_size_and_time(store: Store, build: Counted) -> None:
-    path = store.entry("thing", KEY, build, libraries=("numpy",))
-    used = (path / MANIFEST).stat().st_mtime
-    assert list(store.entries()) == [Entry(path, "thing", 10_010 + (path / MANIFEST).stat().st_size, used)]
-    (path / MANIFEST).unlink()
-    assert list(store.entries()) == [Entry(path, "thing", 10_010, 0.0)]
 
 
 def flip_at(file: Path, *, as_if_untouched: bool) -> None:

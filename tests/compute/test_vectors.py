@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -85,17 +84,6 @@ def test_a_damaged_file_is_named_and_made_again(cache: VectorCache) -> None:
     assert len(encoder.texts) == len(TEXTS)
     assert np.array_equal(cache.of(TEXTS, encoder), expected(TEXTS))
     assert len(encoder.texts) == len(TEXTS)
-
-
-def test_a_full_disk_is_an_error_of_the_store(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(sqlite3.Connection):
-        def executemany(self, *_: object) -> sqlite3.Cursor:
-            raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(sqlite3, "connect", lambda path, timeout: Full(path, timeout))
-    with pytest.raises(OSError, match="disk is full") as raised:
-        cache.of(TEXTS, Encoder())
-    assert raised.value.filename == str(cache.file.path)
 
 
 class Counting:

@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from extraction_world import passages as stated
-from extraction_world import reply
-from llm_server import last_message, serving
 
-from kg2rag.compute import ChatModel, SentenceEncoder, Store
-from kg2rag.compute.vectors import VectorCache
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.prompted import PromptedTriples
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
-from kg2rag.retrievers.kg2rag.released import dense_over, stated_triples
+from kg2rag.retrievers.kg2rag.released import stated_triples
 from kg2rag.types import Corpus, Matrix, Passage, QADataset, Query, Question, Triple
 
 PASSAGES = [
@@ -95,44 +90,6 @@ def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: Knowle
     assert [getattr(kb.source, "asked", None) for kb in (again, other)] == [[], [3]]
 
 
-def test_a_graph_that_is_given_is_the_graph(corpus: Corpus, tmp_path: Path) -> None:
-    graph = KnowledgeGraph.build(Facts().extract(corpus), corpus)
-    assert KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path)).graph is graph
-
-
-@dataclass(frozen=True)
-class Cached(Alphabet):
-    """The same behind the cache of vectors that the real encoders have."""
-
-    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:
-        return VectorCache(store, "alphabet", 26).of(texts, lambda new: Alphabet.encode(self, new, store, role))
-
-
-def test_over_a_corpus_that_changed_only_new_texts_go_through_the_network(corpus: Corpus, tmp_path: Path) -> None:
-    kb = KnowledgeBase.build(corpus, embedder=Cached(), store=Store(tmp_path))
-    new = Passage("p3", "Big Fish", "Big Fish is a film.", "d3", 0)
-    changed = KnowledgeBase.build(Corpus.from_passages([*list(kb.corpus)[1:], new]), embedder=Cached(), store=kb.store)
-    assert np.array_equal(kb.vectors[1:], changed.vectors[:2])
-    assert asked(changed) == [[f"passage: {new.contents}"]]
-
-
-def test_of_a_corpus_that_changed_a_language_model_is_asked_about_new_passages_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving(reply, prompt_of=last_message) as server:
-        source = PromptedTriples(ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path)), "openie")
-        for passages, n_triples, n_asked in ((stated(3), 6, 6), (stated(5)[1:], 8, 10)):  # two steps for a passage
-            kb = KnowledgeBase.build(Corpus.from_passages(passages), source, store=Store(tmp_path))
-            assert (kb.graph.n_triples, len(server.bodies)) == (n_triples, n_asked)
-
-
-def test_the_embedder_is_given_by_name_or_is_the_default(corpus: Corpus, tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    assert KnowledgeBase.build(corpus, store=store).embedder == SentenceEncoder()
-    assert KnowledgeBase.build(corpus, embedder="BAAI/bge-m3", store=store).embedder == SentenceEncoder("BAAI/bge-m3")
-
-
 def test_passages_are_encoded_with_their_titles(little: KnowledgeBase) -> None:
     assert little.vectors.shape == (3, 26)
     assert asked(little) == [[f"passage: {passage.contents}" for passage in PASSAGES]]
@@ -146,13 +103,6 @@ def test_a_query_text_is_encoded_once_however_often_it_is_asked(little: Knowledg
     assert asked(little)[-1] == ["passage: castle"]
     assert np.array_equal(first[0], first[2])
     assert np.array_equal(again[0], first[1])
-
-
-def test_dense_search_finds_the_passage_with_the_querys_vector(little: KnowledgeBase) -> None:
-    for row, passage in enumerate(PASSAGES):
-        ((rows, cosines),) = little.dense.search(little.encode_queries([Query("q", passage.contents)]), 1)
-        assert rows.tolist() == [row]
-        assert cosines[0] == pytest.approx(1.0)
 
 
 def test_entities_are_searched_by_name(little: KnowledgeBase) -> None:
@@ -194,11 +144,6 @@ def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(
     assert again.source.asked == [3]  # by the first, before it was pickled
 
 
-def test_the_world_of_the_contract_has_something_for_every_strategy(kb: KnowledgeBase) -> None:
-    assert (len(kb.corpus), kb.graph.n_entities) == (300, 80)
-    assert len(set(kb.corpus.contents)) < 300  # equal passages, so that scores tie
-
-
 FOUND = Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("ED WOOD", "is", "film", "p0")))
 
 
@@ -217,11 +162,7 @@ def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path:
 def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path: Path) -> None:
     kb = KnowledgeBase.build(corpus, KnowledgeGraph.build(FOUND, corpus), store=Store(tmp_path))
     assert [triple.head for triple in kb.extraction.triples] == ["Ed Wood", "Ed Wood"]
-
-
-def test_passages_may_be_encoded_with_another_separator(little: KnowledgeBase) -> None:
-    expected = little.encode(["Ed Wood: Ed Wood is a film by Tim Burton."])
-    assert np.array_equal(dense_over(little).vectors[:1], expected)
+    assert kb.graph is kb.source
 
 
 def test_the_vectors_of_the_last_texts_alone_stay_in_memory(

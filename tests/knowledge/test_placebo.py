@@ -12,19 +12,9 @@ from kg2rag.types import Query
 
 ASKED = [Query(f"q{i}", f"Which bridge did {name} build?") for i, name in enumerate(("Anna Abbott", "Hugo Dahl"))]
 READ_THE_GRAPH = (
-    "confidence_gated",
-    "dynamic_hybrid",
-    "expansion_queries(hub_share=1)",
-    "graph_augmented",
-    "hippo1",
-    "hippo2",
-    "kg2rag",
-    "linearrag",
-    "mention_ppr",
-    "proprag",
-    "practical_graphrag",
-    "vector_first",
-)
+    "confidence_gated dynamic_hybrid expansion_queries(hub_share=1) graph_augmented hippo1 hippo2 kg2rag linearrag "
+    "mention_ppr proprag practical_graphrag vector_first"
+).split()
 TEXT_ALONE = ("bm25", "dense", "hybrid", "pattern")
 
 

@@ -30,7 +30,6 @@ Prompt = str | Sequence[Mapping[str, str]]
 Structured = Literal["json_schema", "json_object", "prompt"]
 
 RETRY_TEMPERATURE = 0.5
-"""The lowest temperature of a repeated prompt; see `ChatModel.again`."""
 KEY = "OPENAI_API_KEY"
 __all__ = ["ChatModel", "Completion", "CompletionError", "Failure", "Outcome", "Spending", "Usage", "quoted"]
 
@@ -55,9 +54,9 @@ class ChatModel:
     spending : limits of requests and cost for this model and all others that are given the same object; a prompt beyond
         them is a failure of kind "limit". Stored answers are free.
     prompt_price, completion_price : per million tokens; costs are None if one is None.
-    again : how often the same prompts were sent before and answered unusably; part of the cache key. From 1 on, the
-        possible causes are changed: the seed is raised by `again`, the temperature to at least `RETRY_TEMPERATURE` (at
-        0, servers give the same answer for any seed) and `max_tokens` doubled. None stays None.
+    again : how often the same prompts were sent before and answered unusably; part of the cache key. From 1 on the
+        seed is raised by it, the temperature to at least `RETRY_TEMPERATURE` (at 0, servers give the same answer for
+        any seed), and `max_tokens` is doubled. None stays None.
     store : keeps the answers.
     """
 
@@ -82,7 +81,7 @@ class ChatModel:
         url = urlsplit(self.base_url)
         if url.username or url.password or url.query or url.fragment:  # not quoted: it may be a secret
             raise ValueError(
-                "base_url holds a user, password, query or fragment. Keys go into an environment variable."
+                "base_url holds a user, password, query or fragment; keys belong in an environment variable"
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
@@ -103,8 +102,7 @@ class ChatModel:
         """One outcome per prompt, in the given order; equal prompts are sent once.
 
         An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
-        one does not wait. CompletionError is raised for a failure of kind "access", which all prompts would share.
-        `progress` labels the progress bar, which is shown in a terminal only.
+        one does not wait. CompletionError for a failure of kind "access", which all prompts would share.
         """
         bodies = [self.request(prompt, schema) for prompt in prompts]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
@@ -230,12 +228,9 @@ def endpoint_of(name: str, usage: str) -> tuple[str, str, str | None]:
 def ask_each(
     model: ChatModel, names: Sequence[str], prompts: Sequence[str], schema: type[Schema], progress: str
 ) -> list[Completion[Schema]]:
-    """The completion of every prompt, sent concurrently; equal prompts are sent once.
+    """The completion of every prompt, sent concurrently, for strategies that call a model while they retrieve.
 
-    For strategies that call a model while they retrieve: a failed answer is no result, so it is raised.
-
-    CompletionError names (by `names`: `name_of` of each prompt's query) the first without a completion. The other
-    completions are in the model's store.
+    CompletionError names (by `names`: `name_of` of each prompt's query) the first without a completion.
     """
     found: list[Completion[Schema]] = []
     for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):

@@ -113,19 +113,13 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
 
 
 def without_reasoning(text: str) -> str:
-    """A text without the `<think>` block that reasoning models put first; its opening tag may be missing.
-
-    >>> without_reasoning("<think>Paris? Yes.</think> Paris")
-    'Paris'
-    """
+    """A text without the `<think>` block that reasoning models put first; its opening tag may be missing."""
     thought, end, answer = text.partition("</think>")
     return answer.lstrip() if end and "<think>" not in thought.lstrip().removeprefix("<think>") else text
 
 
 def json_in(text: str) -> Any:
-    """The JSON object or list in a text, repaired; of several, json-repair takes the last.
-
-    A text that is cut off within a list or a string is refused: nobody knows what it would have gone on to say.
+    """The JSON object or list in a text, repaired; of several the last. ValueError for one that is cut off.
 
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
@@ -149,11 +143,7 @@ def json_in(text: str) -> Any:
 
 
 def quoted(text: str) -> str:
-    r"""A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent.
-
-    >>> print(quoted("to be\nor not"))
-    "to be\nor not"
-    """
+    """A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent."""
     sendable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a lone surrogate is not
     return json.dumps(sendable, ensure_ascii=False)
 

@@ -1,7 +1,7 @@
 """One request body -> one `Reply`, over the openai client, within limits of requests and money.
 
-Retries, back-off and `Retry-After` are those of the client. It does not retry a successful answer that is no chat
-completion (a proxy's page, no choices): such an answer is given the status of a bad gateway.
+Retries, back-off and `Retry-After` are those of the client. A successful answer that is no chat completion (a proxy's
+page, no choices) is given the status of a bad gateway, so that it is retried too.
 """
 
 from __future__ import annotations

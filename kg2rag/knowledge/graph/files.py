@@ -37,11 +37,8 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
 
     Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
     them); edges relation, description, strength, confidence, passage_id and order (the number of the triple).
-
-    Parameters
-    ----------
-    passages : every passage becomes a node "passage:<id>" too (kind "passage", `passage_id`), with an edge of kind
-        "mention" and its count from each entity named in it. Without them, mentions outside triples cannot come back.
+    `passages` : every passage becomes a node "passage:<id>" too (kind "passage", `passage_id`), with an edge of kind
+    "mention" and its count from each entity named in it. Without them, mentions outside triples cannot come back.
     """
     import networkx as nx
 
@@ -50,9 +47,8 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
     for name, type_, description, aliases, mentions in rows:
         known = {"type": type_, "description": description, "aliases": json.dumps(aliases, ensure_ascii=False)}
         out.add_node(name, kind="entity", **known, mentions=mentions)
-    for index in range(graph.n_triples):
-        triple = graph.triple(index)
-        told = ("relation", "description", "strength", "confidence", "passage_id")
+    told = ("relation", "description", "strength", "confidence", "passage_id")
+    for index, triple in enumerate(map(graph.triple, range(graph.n_triples))):
         about = {name: getattr(triple, name) for name in told}
         out.add_edge(triple.head, triple.tail, kind="triple", **about, order=index)
     if passages:
@@ -75,7 +71,6 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     | {"strength": pa.float32(), "confidence": pa.float32(), "description": _TEXT},
     "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
 }
-RANGES = {"strength": 10.0, "confidence": 1.0}
 AGAIN = "Save the graph again."
 
 
@@ -117,16 +112,14 @@ def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
     descriptions = tuple(dict.fromkeys(("", *pc.unique(triples["description"]).to_pylist())))
     coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids, "description": descriptions}
     columns: list[Any] = [_codes(triples, column, values, facts) for column, values in coded.items()]
-    weights = [np.array(triples[column].to_numpy()) for column in RANGES]
+    weights = [np.array(triples[column].to_numpy()) for column in ("strength", "confidence")]
     counts = mentions["count"].to_numpy()
-    faults = {
-        f"{facts}: a strength or confidence is out of range": not all(
-            ((values > 0) & (values <= most)).all() for most, values in zip(RANGES.values(), weights, strict=True)
-        ),
-        f"{named}: a count is below 1": (counts < 1).any(),
-        f"{about}: two entities have one name": len(set(names)) < len(names),
-    }
-    for fault, found in faults.items():
+    sound = [((values > 0) & (values <= most)).all() for values, most in zip(weights, (10.0, 1.0), strict=True)]
+    for fault, found in (
+        (f"{facts}: a strength or confidence is out of range", not all(sound)),
+        (f"{named}: a count is below 1", (counts < 1).any()),
+        (f"{about}: two entities have one name", len(set(names)) < len(names)),
+    ):
         if found:
             raise DataError(f"{fault}. {AGAIN}")
     with reading(about, AGAIN):

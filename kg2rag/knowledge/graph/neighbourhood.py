@@ -186,22 +186,11 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
 
     (strength / 10) * 2^-(hop - 1) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1))
 
-    Parameters
-    ----------
-    strength : of the path, 0 to 10. hop : from 1. mentions : of the entity; 31 and more count the same.
-
-    Raises
-    ------
-    ValueError : a strength outside [0, 10], a hop below 1, or fewer than 0 mentions.
+    `strength` : of the path, 0 to 10. `hop` : from 1. `mentions` : of the entity; 31 and more count the same.
 
     >>> graph_score(strength=10, hop=[1, 2], mentions=31).tolist()
     [1.0, 0.5]
     """
     strength, hop, mentions = (np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions))
-    ranges = {"strength": (strength, 0, 10), "hop": (hop, 1, np.inf), "mentions": (mentions, 0, np.inf)}
-    for name, (values, low, high) in ranges.items():
-        wrong = ~((values >= low) & (values <= high))
-        if wrong.any():
-            raise ValueError(f"graph_score: {name} {values[wrong].flat[0]:g} is outside [{low}, {high}].")
     popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
     return np.asarray(strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity))

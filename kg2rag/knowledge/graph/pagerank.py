@@ -1,11 +1,10 @@
 """A weighted graph and where walks start -> where they are: personalised PageRank by power iteration.
 
-PageRank is the solution x of x = damping · P x + (1 - damping + damping · stuck) · r, where P moves a node's mass along
-its edges in proportion to their weight, r is the restart distribution, and nodes without a way out return their mass
-(stuck) to it. That is y / sum(y) of y = damping · P y + r, which is what is iterated; each step leaves at most
-`damping` of the error. Over an undirected graph, where P is similar to a symmetric matrix, Chebyshev's iteration [1]
-needs half as many steps. A walk within a scope, or over a graph of more than `reach` nodes, is over the nodes that a
-breadth-first search finds from its start, and the edges between them. The products are those of scipy.sparse.
+PageRank is y / sum(y) of y = damping · P y + r, which is iterated: P moves a node's mass along its edges in proportion
+to their weight, r is the restart distribution, to which nodes without a way out return their mass. Each step leaves at
+most `damping` of the error; over an undirected graph Chebyshev's iteration [1] needs half as many steps. A walk within
+a scope, or over a graph of more than `reach` nodes, is over the nodes that a breadth-first search finds from its start,
+and the edges between them. The products are those of scipy.sparse.
 
 [1] Golub & Van Loan, "Matrix Computations", 4th ed., Sec. 11.2.8.
 """
@@ -41,14 +40,14 @@ class NodeWeights:
 
     @classmethod
     def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
-        """Weights of nodes in any order; those of a repeated node are added in the order given."""
+        """Weights of nodes in any order; those of a repeated node are added."""
         distinct, which = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
         sums = np.bincount(which, weights=weights, minlength=len(distinct)).astype(np.float64)
         return cls(distinct[sums > 0], sums[sums > 0])
 
     @classmethod
     def of_dense(cls, weights: FloatArray) -> NodeWeights:
-        """The weights of all nodes."""
+        """Of the weights of all nodes."""
         return cls(nodes := np.flatnonzero(weights), weights[nodes])
 
     def at(self, nodes: IntArray) -> FloatArray:
@@ -164,8 +163,7 @@ class Walk:
 
     Attributes
     ----------
-    graph : what was walked. shares : (graph.n_nodes,) the share of the walk that each node holds, 1 in all; 0 in all
-        where the walk starts nowhere.
+    shares : (graph.n_nodes,) the share of the walk that each node holds, 1 in all; all 0 where it starts nowhere.
     nodes : (graph.n_nodes,) ascending: of a part of a graph, which nodes of the whole it has; None for a whole one.
     cut : whether the search found `reach` nodes, and there were more.
     """

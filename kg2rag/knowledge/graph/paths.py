@@ -1,8 +1,8 @@
 """Passages or entities -> the triple graph around them, breadth-first, what is connected, and maximum spanning trees.
 
-What no walk of so many triples reaches, no strategy that walks can retrieve. `surroundings` walks over triples that a
-passage states; a triple without a passage brings nothing to a passage, so it is left out. It follows Zhu et al.,
-"Knowledge Graph-Guided RAG", NAACL 2025, Eq. 3 to 5.
+`surroundings` walks over triples that a passage states, after Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025,
+Eq. 3 to 5, and `spanning_trees` are those of Sec. 2.3. Ours, where the paper is silent: of equal edges the first in the
+caller's order is kept, and a walk follows better edges first, from the first end of its root edge before the second.
 """
 
 from __future__ import annotations
@@ -94,8 +94,7 @@ def surroundings(graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArra
 def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
     """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
     indptr, triples = graph.stated
-    found: IntArray = triples[gather(indptr, rows)[0]].astype(np.int64)
-    return found
+    return triples[gather(indptr, rows)[0]].astype(np.int64)
 
 
 def _breadth_first(
@@ -118,11 +117,7 @@ def _breadth_first(
 def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
     """(n_entities,) the triples between each entity and the nearest seed; -1 where there are more than `hops`.
 
-    Parameters
-    ----------
-    seeds : entity codes, hop 0.
-    allowed : (n_passages,) the passages whose triples may be walked; None for all. Triples that no passage states may
-        always be.
+    `allowed` : (n_passages,) the passages whose triples may be walked, None for all; those of no passage always may.
     """
     first, stating = np.fromiter(seeds, dtype=np.int64), graph.triples.passages
     usable = np.ones(graph.n_triples, dtype=bool) if allowed is None else (stating < 0) | allowed[stating]
@@ -190,10 +185,6 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
 
     `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j where i < j. Of
     parallel edges the first is kept; self-loops are dropped.
-
-    Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.3. Ours, where the paper is silent: of equal
-    edges the first in the caller's order is kept, and a walk follows better edges first, from the first end of its root
-    edge before the second.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree

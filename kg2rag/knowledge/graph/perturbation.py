@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.knowledge.graph.csr import incidence
+from kg2rag.knowledge.graph.csr import incidence, run_starts
 from kg2rag.knowledge.graph.tables import TripleTable, counted
 from kg2rag.types import IntArray, at_least, between, require
 
@@ -120,8 +120,8 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
 def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
-    Members are put in order by their `numbers`, columns of (n,), the most important first, equal ones at random; they
-    swap places in a cycle with their neighbours, `GROUP` at a time. Only a single member stays where it is.
+    Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at random; they swap places
+    in a cycle with their neighbours, `GROUP` at a time. Only a single member stays where it is.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))
@@ -137,10 +137,10 @@ def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> 
 def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     """The placebo of a mention table, for the strategies that read it whatever the graph; same seed, same placebo.
 
-    Pages swap their titles, so that a title leads to another page. What the passages mention is dealt out again among
-    the passages, titles and names separately: every passage mentions as many titles and names as before, in the same
-    sentences, every title and name is mentioned as often. One in several sentences of a passage is dealt out as one.
-    Where a passage draws the same one twice, it is exchanged, unless the table is too small for that.
+    Pages swap their titles. What the passages mention is dealt out again among them, titles and names separately: every
+    passage mentions as many as before, in the same sentences, and every title and name is mentioned as often. One in
+    several sentences of a passage is dealt out as one. Where a passage draws the same one twice, it is exchanged,
+    unless the table is too small for that.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
@@ -164,8 +164,7 @@ def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.G
     keys = random.permutation(keys)
     for _ in range(_ROUNDS):
         order = np.lexsort((keys, rows))
-        again = (np.diff(rows[order]) == 0) & (np.diff(keys[order]) == 0)
-        twice = order[1:][again]
+        twice = order[~run_starts(rows[order], keys[order])]
         if not len(twice):
             break
         others = random.integers(len(keys), size=len(twice))

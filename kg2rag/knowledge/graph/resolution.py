@@ -38,7 +38,7 @@ LEAST = 0.93  # agreement of two spellings, see `spellings`
 class Clusters:
     """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
 
-    `places` are those of the entities by (-mentions, code): of two that are one, the lower keeps its name.
+    `places` are those of the entities by (-mentions, code).
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -186,11 +186,8 @@ class Resolution:
         """One row a merge: from, to, method, score, and how often the corpus names each of the two."""
         import pandas as pd
 
-        names, counts = self.original.names, self.original.mention_counts
-        rows = [
-            (names[source], names[target], method, score, counts[source], counts[target])
-            for source, target, method, score in self.merges
-        ]
+        names, n = self.original.names, self.original.mention_counts
+        rows = [(names[one.source], names[one.target], *one[2:], n[one.source], n[one.target]) for one in self.merges]
         return pd.DataFrame(rows, columns=["from", "to", "method", "score", "mentions_from", "mentions_to"])
 
     def __len__(self) -> int:
@@ -209,9 +206,8 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     """The graph in which each entity is the one it goes into; one that stays goes into itself.
 
     That one keeps its name and its place in the order; the names and aliases of the others become its aliases, and
-    where it has no type or description it gets the first of theirs. Triples that become equal are one, with the
-    greatest strength and confidence among them; a triple whose ends become one entity stays, as a loop; mentions are
-    added up. `notes` counts what became of the triples.
+    where it has no type or description it gets the first of theirs. Triples that become equal are one, as `distinct`
+    makes them; one whose ends become one entity stays, as a loop; mentions are added up. `notes` counts both.
     """
     kept, renumbered = np.unique(into, return_inverse=True)
     members: list[list[int]] = [[code] for code in kept.tolist()]
@@ -247,10 +243,7 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
 
 
 def resolve(graph: KnowledgeGraph) -> Resolution:
-    """Find the entities that are one, and merge them: the most mentioned first, into its best partner of the round.
-
-    A partner is mentioned more, and not merged yet.
-    """
+    """Merge the entities that are one: the most mentioned first, into its best partner, mentioned more and unmerged."""
     clusters, merges = Clusters(graph), list[Merge]()
     place = clusters.places.__getitem__
     for method, pairs in METHODS.items():

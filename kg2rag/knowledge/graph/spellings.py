@@ -79,8 +79,7 @@ def initials(name: str) -> tuple[str, ...]:
 def frame(key: str) -> str:
     """What misspelt versions of one plain key have in common: its words, of the long ones the first and last letter.
 
-    A word of five letters or more may differ inside. That separates names that differ in a beginning or an ending
-    (Umbria and Cumbria, Austria and an Austrian, a soldier and soldiers), numbers, and words that distinguish things.
+    A word of five letters or more may differ inside; beginnings, endings, numbers and telling words must agree.
 
     >>> frame("nanjing massacre") == frame("nanking massacre"), frame("south korea") == frame("south korean")
     (True, False)

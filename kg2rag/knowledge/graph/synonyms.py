@@ -1,8 +1,7 @@
 """Unit vectors of names -> pairs of names similar enough to mean the same thing.
 
-Matrix products propose the pairs, block by block; their cosines are computed again in float64, pair by pair, so that a
-pair at the threshold does not depend on the block, or on the threads, it was found with. The rule (threshold, at most
-`limit` a name) is HippoRAG's; it has a second limit, 2047 neighbours, which the first one hides.
+Matrix products propose the pairs, block by block; their cosines are computed again in float64, pair by pair, so that
+no pair depends on its block or threads. The rule (threshold, at most `limit` a name) is HippoRAG's.
 """
 
 from __future__ import annotations

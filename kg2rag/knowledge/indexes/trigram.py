@@ -1,9 +1,9 @@
 """Names and words -> passages that hold one like them: trigrams find candidates, Levenshtein similarity judges them.
 
-A *term* is a name or word as some passage writes it, whole or a part of it (`identifiers.variants`); a *key* is what
-the spellings of one term share. Trigrams of keys find candidates (three shared ones, fewer for short keys: the dynamic
-hybrid design); rapidfuzz computes 1 - distance / longer length. All arrays are memory-mapped, so a query reads the
-postings it needs and not the index. Ours: keys are padded, so that beginnings and ends count.
+A *term* is a name or word as some passage writes it, whole or a part of it (`code_names.variants`); a *key* is what the
+spellings of one term share. Trigrams of keys find candidates (three shared ones, fewer for short keys: the dynamic
+hybrid design); rapidfuzz computes 1 - distance / longer length. All arrays are memory-mapped. Ours: keys are padded, so
+that beginnings and ends count.
 """
 
 from __future__ import annotations
@@ -138,10 +138,7 @@ class TrigramIndex:
         return Similar(candidates[order], strengths[order], similarities[order])
 
     def matching(self, pattern: str) -> IntArray:
-        """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` matches anything.
-
-        Linear in the terms whatever the pattern: each piece between stars is sought once, from left to right.
-        """
+        """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` matches anything."""
         first, *inner, last = (re.escape(piece.casefold()) for piece in pattern.split("*"))
         fits = re.compile(f"{first}{''.join(f'(?>.*?{piece})' for piece in inner)}.*{last}", re.DOTALL).fullmatch
         return np.flatnonzero([fits(term.casefold()) is not None for term in self.terms.to_pylist()])

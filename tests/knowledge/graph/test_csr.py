@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.csr import gather, incidence, offsets, owners, ranges, run_starts
+from kg2rag.knowledge.graph.csr import gather, incidence, offsets, ranges
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 
@@ -19,11 +19,6 @@ def ints(values: list[int]) -> np.ndarray:
 @given(ROWS)
 def test_offsets_count_the_entries_before_each_row(rows: list[int]) -> None:
     assert offsets(ints(rows), 7).tolist() == [sum(row < at for row in rows) for at in range(8)]
-
-
-@given(ROWS)
-def test_owners_undo_offsets(rows: list[int]) -> None:
-    assert owners(offsets(ints(rows), 7)).tolist() == sorted(rows)
 
 
 @given(ROWS, st.lists(st.integers(0, 6), max_size=10))
@@ -39,11 +34,6 @@ def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
     numbers, which = ranges(ints([start for start, _ in spans]), ints([start + length for start, length in spans]))
     assert numbers.tolist() == [at for start, length in spans for at in range(start, start + length)]
     assert which.tolist() == [place for place, (_, length) in enumerate(spans) for _ in range(length)]
-
-
-def test_a_run_ends_where_any_column_changes() -> None:
-    assert run_starts(ints([1, 1, 1, 2]), ints([3, 3, 4, 4])).tolist() == [True, False, True, True]
-    assert run_starts(ints([])).tolist() == []
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)), max_size=20)

@@ -70,18 +70,6 @@ def small() -> KnowledgeGraph:
     return KnowledgeGraph.build(Extraction(triples, entities=(Entity("a", "T", "An a.", ("aa",)),)), CORPUS)
 
 
-def test_a_graph_without_mentions_of_its_own_comes_back_from_its_entities_alone(small: KnowledgeGraph) -> None:
-    assert KnowledgeGraph.build(extraction_of_networkx(small.to_networkx()), CORPUS) == small
-
-
-def test_descriptions_of_triples_are_kept(tmp_path: Path) -> None:
-    said = (Triple("a", "r", "b", "p0", description="A made B."), fact("b", "s", "a"))
-    KnowledgeGraph.build(Extraction(said), CORPUS).save(tmp_path)
-    loaded = KnowledgeGraph.load(tmp_path, CORPUS)
-    assert [loaded.triple(index).description for index in range(2)] == ["A made B.", ""]
-    assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == said
-
-
 def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
     small.save(tmp_path)
     file = tmp_path / "triples.parquet"

@@ -144,19 +144,9 @@ def test_the_walk_equals_the_reference(
     seeds = data.draw(st.lists(st.integers(0, graph.n_entities - 1), max_size=4))
     found = graph.neighbours(seeds, hops=hops, min_weight=min_weight, limit=limit)
     assert found == reference(graph, seeds, hops, min_weight, limit)
-
-
-@settings(max_examples=100, deadline=None)
-@given(edges, st.data(), st.integers(1, 3))
-def test_the_columns_of_a_neighbourhood_are_the_neighbours_row_by_row(
-    given_edges: list[tuple[str, str, float]], data: st.DataObject, hops: int
-) -> None:
-    graph = graph_of(*given_edges)
-    seeds = data.draw(st.lists(st.integers(0, graph.n_entities - 1), max_size=3))
-    around, listed = graph.neighbourhood(seeds, hops=hops), graph.neighbours(seeds, hops=hops)
-    assert [around.neighbour(at) for at in range(len(around.entities))] == listed
+    around = graph.neighbourhood(seeds, hops=hops, min_weight=min_weight, limit=limit)
     columns = zip(around.entities.tolist(), around.hops.tolist(), around.weights.tolist(), strict=True)
-    assert list(columns) == [(near.entity, near.hop, near.weight) for near in listed]
+    assert list(columns) == [(near.entity, near.hop, near.weight) for near in found]
 
 
 @pytest.mark.parametrize(
@@ -171,9 +161,3 @@ def test_the_columns_of_a_neighbourhood_are_the_neighbours_row_by_row(
 )
 def test_graph_score_by_hand(arguments: tuple[Any, ...], expected: Any) -> None:
     assert graph_score(*arguments) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("wrong", [(11, 1, 1), (-1, 1, 1), (5, 0, 1), (5, 1, -1), (float("nan"), 1, 1)])
-def test_graph_score_refuses_what_is_out_of_range(wrong: tuple[float, int, int]) -> None:
-    with pytest.raises(ValueError, match="graph_score"):
-        graph_score(*wrong)

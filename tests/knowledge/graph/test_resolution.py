@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rapidfuzz.distance import Indel
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph import resolution
 from kg2rag.knowledge.graph.resolution import resolve
-from kg2rag.knowledge.graph.spellings import SHORTEST, near_spellings
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
@@ -192,21 +190,6 @@ def test_merging_loses_no_mention_and_no_fact_and_once_is_enough(facts: list, ty
     )
     assert new == old
     assert "normalised" not in set(resolve(after).table["method"])
-
-
-WORDS = st.text(st.sampled_from("abc "), max_size=24)
-
-
-@settings(deadline=None)
-@given(st.lists(WORDS, max_size=25), st.floats(0.8, 1.0))
-def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least: float) -> None:
-    expected = [
-        (i, j)
-        for i, one in enumerate(strings)
-        for j, other in enumerate(strings)
-        if i < j and min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
-    ]
-    assert [(i, j) for i, j, _ in near_spellings(strings, least)] == expected
 
 
 def test_a_merge_that_is_not_there_cannot_be_undone() -> None:

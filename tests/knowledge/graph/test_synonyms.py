@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,18 +46,6 @@ def test_only_the_sources_start_and_only_the_targets_end_a_pair() -> None:
     vectors = np.ones((4, 1), dtype=np.float32)
     found = synonyms(vectors, 0.9, sources=np.array([0, 2]), targets=np.array([0, 1]))
     assert pairs(found) == [(0, 1), (2, 0), (2, 1)]
-
-
-def test_no_names_have_no_synonyms() -> None:
-    assert pairs(synonyms(np.empty((0, 3), dtype=np.float32), 0.8)) == []
-
-
-def test_they_come_back_from_disk(tmp_path: Path) -> None:
-    found = synonyms(unit(20, 3, 2), 0.5)
-    found.save(tmp_path)
-    again = Synonyms.load(tmp_path)
-    assert pairs(again) == pairs(found)
-    assert again.cosines.tobytes() == found.cosines.tobytes()
 
 
 def test_a_threshold_above_one_is_refused() -> None:

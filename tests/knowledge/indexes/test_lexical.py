@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kg2rag.knowledge import LexicalSettings
@@ -87,32 +86,6 @@ def test_an_index_is_written_from_texts_read_once_and_has_the_same_bytes_as_ever
         LexicalIndex.write(tmp_path / name, texts, LexicalSettings())
     listed, streamed = (sorted((tmp_path / name).iterdir()) for name in ("list", "stream"))
     assert [(file.name, file.read_bytes()) for file in listed] == [(file.name, file.read_bytes()) for file in streamed]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("stop_words", [True, False])
-def test_scores_are_those_of_bm25s_given_the_terms(index: Index, variant: str, stop_words: bool) -> None:
-    import bm25s
-
-    settings = LexicalSettings(variant=variant, stop_words=stop_words)
-    plain = bm25s.BM25(k1=settings.k1, b=settings.b, method=variant)
-    plain.index([settings.terms(text) for text in TEXTS], show_progress=False)
-    terms = settings.terms("the dog and the cats sat")
-    absent = 0 if plain.nonoccurrence_array is None else plain.nonoccurrence_array[plain.get_tokens_ids(terms)].sum()
-    scores = plain.get_scores(terms).astype(np.float64)
-    scores[scores <= np.float32(absent)] = 0
-    assert index(settings=settings).scores("the dog and the cats sat").tolist() == scores.tolist()
-
-
-def test_the_arrays_of_an_index_are_mapped_not_read(index: Index) -> None:
-    scores = index()._index.scores
-    assert all(isinstance(scores[name].base, np.memmap) for name in ("data", "indices", "indptr"))
-
-
-def test_an_index_is_read_from_its_folder_alone(index: Index, tmp_path: Path) -> None:
-    built = index()
-    assert LexicalIndex(tmp_path, PLAIN).scores("cat dog").tolist() == built.scores("cat dog").tolist()
-    assert not list(tmp_path.rglob("*.pkl"))
 
 
 @pytest.mark.parametrize(
