@@ -106,10 +106,8 @@ def compare_answers(
     tokens, graph_tokens : as in `assemble`.
     rules : whose normalisation and F1: see `score_answer`. seed : of the bootstrap.
 
-    Raises
-    ------
-    ValueError : no system, one whose name cannot name a file, a question without gold answers.
-    CompletionError : the endpoint refuses key or model.
+    Raises ValueError: no system, one whose name cannot name a file, a question without gold answers. CompletionError:
+    the endpoint refuses key or model.
     """
     check_rules(rules)
     require("k", k, int, at_least(1))

@@ -198,9 +198,7 @@ def assemble(
     hops : how far the chains of the graph block lead, see `ContextFormatter`.
     counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
 
-    Raises
-    ------
-    ValueError : as many rankings as queries are needed, and a block within the budget.
+    Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """
     require("tokens", tokens, int, at_least(1))
     share = tokens // SHARE if graph_tokens is None else graph_tokens

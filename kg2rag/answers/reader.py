@@ -94,10 +94,8 @@ class Reader:
         ----------
         contexts : one per question, as the model sees it; empty for an answer from the model's memory alone.
 
-        Raises
-        ------
-        ValueError : too many or too few contexts, or a question id given twice.
-        CompletionError : the endpoint refuses the key, or does not know the model.
+        Raises ValueError: too many or too few contexts, or a question id given twice. CompletionError: the endpoint
+        refuses the key, or does not know the model.
         """
         ids = [question.id for question in questions]
         if len(contexts) != len(ids) or len(set(ids)) < len(ids):

@@ -29,7 +29,6 @@ class Asked:
     metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits a query.", "--k", min=1)
     baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
-    clustered: bool = opt(False, "Draw questions that share gold together.", "--clustered")
     out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
     fresh: bool = opt(False, "Run all systems anew, in place of what is stored.", "--fresh")
     open: bool = opt(False, "Open the report in a browser.", "--open")
@@ -39,7 +38,7 @@ class Asked:
         from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
         metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
-        own = {name: getattr(self, name) for name in ("k", "baseline", "clustered", "fresh")}
+        own = {name: getattr(self, name) for name in ("k", "baseline", "fresh")}
         return {**own, "metrics": metrics, "command": _command()}
 
 

@@ -82,7 +82,9 @@ def pdf(file: Path) -> Contents:
     with pypdfium2.PdfDocument(file) as document:
         toc = [(one.get_dest(), _key(one.get_title()), one.level + 1) for one in document.get_toc()]
         outline = {(-1 if dest is None else dest.get_index(), key): level for dest, key, level in toc}
-        return "", pdf_blocks([_page_lines(page) for page in document], outline)
+        pages = (page.get_textpage().get_text_bounded() for page in document)
+        plain = (re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n") for text in pages)
+        return "", pdf_blocks([text.split("\n") for text in plain], outline)
 
 
 def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str], int]) -> list[Block]:
@@ -172,11 +174,6 @@ def _parsed(page: str | bytes) -> Any:
     with warnings.catch_warnings():  # XHTML reads well as HTML
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         return BeautifulSoup(page, "lxml")
-
-
-def _page_lines(page: Any) -> list[str]:
-    text = page.get_textpage().get_text_bounded()
-    return re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n").split("\n")
 
 
 def _key(line: str) -> str:

@@ -65,9 +65,7 @@ class Documents(QADataset):
 
     def near_duplicates(self) -> pd.DataFrame:
         """Passages that say nearly the same: passage, of (the earlier one), similarity (see `ALIKE`)."""
-        import pandas as pd
-
-        return pd.DataFrame(near_duplicates(self.corpus), columns=["passage", "of", "similarity"])
+        return near_duplicates(self.corpus)
 
     def __repr__(self) -> str:
         skipped = Counter(self.report.loc[self.report["status"] == "skipped", "reason"])
@@ -96,7 +94,8 @@ def from_folder(
     """The documents of a folder and those below it, or of one file.
 
     .md, .txt, .html, .pdf and .docx are documents; every line of a .jsonl and row of a .csv is one. What is in the
-    store is not read again: so an interrupted reading goes on, and a changed file is read alone.
+    store is not read again: so an interrupted reading goes on, and a changed file is read alone. A file that cannot be
+    read is skipped, and `report` says why.
 
     Parameters
     ----------
@@ -104,17 +103,8 @@ def from_folder(
     name : how results call it; the folder's name where not given.
     leave_out : a file that is no document, such as the one with the questions.
 
-    Raises
-    ------
-    FileNotFoundError : no such folder.
-    ImportError : the extra `documents` is not installed.
-    ValueError : no text in any file; a file that cannot be read is skipped, and `report` says why.
-
-    Examples
-    --------
-    >>> from_folder("wiki/")  # doctest: +SKIP
-    Documents('wiki', Corpus(9,870 passages, 2,014 documents))
-      3 skipped: no text in it: of a scan, recognise the text first
+    Raises FileNotFoundError: no such folder; ImportError: the extra `documents` is not installed; ValueError: no text
+    in any file.
     """
     root, store = Path(path).expanduser(), store or Store()
     if root.suffix.lower() in TABLES and not root.is_dir():
@@ -123,11 +113,9 @@ def from_folder(
         raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
     base = root if root.is_dir() else root.parent
     other = leave_out and Path(leave_out).expanduser().resolve()
-    files = {file.relative_to(base).as_posix(): file for file in sorted(root.rglob("*") if base is root else [root])}
-    hidden = re.compile(r"(^|/)\.")
-    files = {
-        at: file for at, file in files.items() if file.is_file() and not hidden.search(at) and file.resolve() != other
-    }
+    found = (file for file in sorted(root.rglob("*") if base is root else [root]) if file.is_file())
+    placed = ((file.relative_to(base).as_posix(), file) for file in found if file.resolve() != other)
+    files = {at: file for at, file in placed if not re.search(r"(^|/)\.", at)}
     split, read, seen = _Splitter(tokens), dict[str, _Read](), dict[str, str]()
     with progress_bar(len(files), "reading documents", "file") as bar:
         for place, file in files.items():
@@ -240,17 +228,13 @@ class _Splitter:
             for packed in _packed(parts, self._count([part.text for part in parts]), self.tokens):
                 body = "\n\n".join(block.text for block in packed)
                 prose = [_ADDRESS.sub(" ", block.text) for block in packed if block.kind == PROSE]
-                made.append(
-                    {
-                        "title": title[:200],
-                        "text": f"{' > '.join(headings)}\n{body}" if headings else body,
-                        "metadata": {**metadata, **({"headings": headings} if headings else {})},
-                        "sentences": [sentence for text in prose for sentence in split_sentences(text)],
-                    }
-                )
-        ids = [id_] if len(made) == 1 else [f"{id_}#{number}" for number in range(len(made))]
-        for at, (own, one) in enumerate(zip(ids, made, strict=True)):
-            one |= {"id": own, "doc_id": id_, "position": at}
+                one: dict[str, Any] = {"title": title[:200], "text": body, "metadata": dict(metadata)}
+                if headings:
+                    one["text"] = f"{' > '.join(headings)}\n{body}"
+                    one["metadata"]["headings"] = headings
+                made.append(one | {"sentences": [said for text in prose for said in split_sentences(text)]})
+        for at, one in enumerate(made):
+            one |= {"id": id_ if len(made) == 1 else f"{id_}#{at}", "doc_id": id_, "position": at}
         return _Read(made, divided)
 
 
@@ -284,19 +268,16 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
 
     rows = [one for each in read.values() for one in each.passages]
     columns = ["document", "status", "reason", "passages", "divided"]
-    about = [
-        (place, "skipped" if one.reason else "read", one.reason, len(one.passages), one.divided)
-        for place, one in read.items()
-    ]
+    each = ((at, one.reason, len(one.passages), one.divided) for at, one in read.items())
+    about = [(at, "skipped" if reason else "read", reason, *counts) for at, reason, *counts in each]
     reasons = Counter(one.reason for one in read.values() if one.reason)
     if not rows:
-        said = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(3))
-        raise DataError(f"{name}: no text in {len(read)} files ({said or 'none'}). Read are {', '.join(ENDINGS)}.")
+        why = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(3)) or "none"
+        raise DataError(f"{name}: no text in {len(read)} files ({why}). Read are {', '.join(ENDINGS)}.")
     under = Counter((row["doc_id"], heading) for row in rows for heading in row["metadata"].get("headings", ()))
     spread = Counter(heading for _, heading in under)
-    common = Counter(
-        one for _, one in {(row["doc_id"], _numberless(text)) for row in rows for text in row["sentences"]}
-    )
+    said = {(row["doc_id"], _numberless(text)) for row in rows for text in row["sentences"]}
+    common = Counter(text for _, text in said)
     begun = set[tuple[str, str]]()
     for row in rows:
         headings = [(row["doc_id"], one) for one in row["metadata"].get("headings", ()) if spread[one] == 1]
@@ -314,9 +295,10 @@ def _numberless(text: str) -> str:
     return re.sub(r"[\d\W]+", " ", text).strip()
 
 
-def near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:
-    """(passage, earlier passage, Jaccard similarity of their runs of five words); runs that are everywhere left out."""
+def near_duplicates(corpus: Corpus) -> pd.DataFrame:
+    """`Documents.near_duplicates` of a corpus: Jaccard similarity of runs of five words, common ones left out."""
     import numpy as np
+    import pandas as pd
     from scipy.sparse import csc_matrix, triu
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -328,7 +310,5 @@ def near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:
     similarity = pairs.data / (sizes[pairs.row] + sizes[pairs.col] - pairs.data)
     kept = np.flatnonzero(similarity >= ALIKE)
     later = {int(pairs.col[at]): at for at in kept[::-1].tolist()}  # each once, with the first that it is like
-    return [
-        (corpus.ids[row], corpus.ids[pairs.row[at]], round(float(similarity[at]), 3))
-        for row, at in sorted(later.items())
-    ]
+    rows = [(corpus.ids[row], corpus.ids[pairs.row[at]], similarity[at].round(3)) for row, at in sorted(later.items())]
+    return pd.DataFrame(rows, columns=["passage", "of", "similarity"])

@@ -50,9 +50,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         `unjudged`. Other columns are left out, and counted in `source["notes"]`.
     name : how results call it.
 
-    Raises
-    ------
-    ValueError : a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
+    Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
 
     Examples
     --------

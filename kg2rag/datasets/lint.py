@@ -65,7 +65,7 @@ def info(data: QADataset) -> dict[str, object]:
 def _checks(data: QADataset) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Each check, and the ids of what it finds."""
     corpus, asked, sizes = data.corpus, data.questions, _lengths(data)
-    alike = (f"{later} ~ {earlier}" for later, earlier, _ in near_duplicates(corpus))
+    alike = (f"{one.passage} ~ {one.of}" for one in near_duplicates(corpus).itertuples())
     yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", alike
     # The sentences of a paragraph share its title by right.
     titles = [] if data.source.get("passages") == "sentence" else corpus.titles

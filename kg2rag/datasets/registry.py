@@ -64,12 +64,9 @@ def load(
     revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
         two repositories: "A+B" is A of its documents and B of its judgements.
 
-    Raises
-    ------
-    ValueError : an option the set does not offer (the message lists what it does), or a wrong record (it names file,
-        record and field).
-    FileNotFoundError : the path, or a file it should hold. ConnectionError : the hub cannot be reached.
-    ImportError : a set of ir_datasets, where that package is not installed.
+    Raises ValueError: an option the set does not offer (the message lists what it does), or a wrong record (it names
+    file, record and field). FileNotFoundError: the path, or a file it should hold. ConnectionError: the hub cannot be
+    reached. ImportError: a set of ir_datasets, where that package is not installed.
 
     Examples
     --------
@@ -120,10 +117,8 @@ def names() -> tuple[str, ...]:
 def resolve(name: str) -> DatasetSpec:
     """The spec of a name.
 
-    Raises
-    ------
-    ValueError : an unknown name; the message lists the known ones and the nearest.
-    RuntimeError : the set of another package cannot be imported, or is no `DatasetSpec` of that name.
+    Raises ValueError: an unknown name; the message lists the known ones and the nearest. RuntimeError: the set of
+    another package cannot be imported, or is no `DatasetSpec` of that name.
     """
     if family := next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None):
         return family(name)

@@ -39,7 +39,7 @@ class Ours(_Strict):
     Attributes
     ----------
     set : the ledger's set with whose numbers it is compared.
-    data, folder, split, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts alone.
+    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts alone.
     graph : the graph source; FILE in it is a name in the folder.
     system, parameters : of the catalogue. k : hits a query. dtype : of the encoder, see `SentenceEncoder`.
     metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. Where empty, all metrics
@@ -55,7 +55,6 @@ class Ours(_Strict):
     folder: str
     system: str
     label: str = ""
-    split: str | None = None
     setting: Literal["pooled", "distractor"] | None = None
     passages: Literal["paragraph", "sentence"] | None = None
     titles: bool = True

@@ -127,8 +127,8 @@ class Reproduction:
         first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
         grouped = self.of("not run").groupby(first, sort=False)
         rows = [(need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped]
-        table = pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
-        return table.sort_values("numbers", ascending=False, kind="stable", ignore_index=True)
+        rows.sort(key=lambda row: -row[1])
+        return pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
 
     def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Title and texts of each table that is not empty."""
@@ -156,10 +156,6 @@ class Reproduction:
         tables = (text_table(title, part.columns, part.to_numpy().tolist(), left) for title, part in self.sections())
         return Group(*tables, NOTE)
 
-    def _repr_html_(self) -> str:
-        parts = (f"<h4>{title}</h4>{table.to_html(index=False, escape=True)}" for title, table in self.sections())
-        return "\n".join([*parts, f"<p>{NOTE}</p>"])
-
 
 def texts(column: pd.Series, decimals: int) -> list[str]:
     """A column's texts: points with `decimals`, a tolerance with one more, ratios with two; what is missing blank."""
@@ -180,16 +176,11 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
 
     Raises ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """
-    root = Path(data)
-    wanted = [
-        (ledger, row, name)
-        for ledger in ledgers
-        for row in ledger.published
-        for name in row.values
-        if only.lower() in f"{ledger.name}/{row.system}/{name}".lower()
-    ]
+    root, there = Path(data), [(ledger, row) for ledger in ledgers for row in ledger.published]
+    every = ((ledger, row, name) for ledger, row in there for name in row.values)
+    wanted = [one for one in every if only.lower() in f"{one[0].name}/{one[1].system}/{one[2]}".lower()]
     if not wanted:
-        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger in ledgers for row in ledger.published}))
+        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row in there}))
         raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
     scores = _scores(runs, root, progress=progress)
@@ -213,10 +204,9 @@ def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.Dat
             yield {**line, "verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"}
         for ours in measuring:
             ran = {**line, "system": ours.name, "primary": ours.primary, "command": command}
-            if _key(ours) in scores:
-                yield {**ran, **_compared(ledger, ours, metric, theirs, scores[_key(ours)])}
-            else:
-                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
+            lack = {"verdict": "not run", "why": f"needs the folder {ours.folder}"}
+            own = scores.get(_key(ours))
+            yield {**ran, **(lack if own is None else _compared(ledger, ours, metric, theirs, own))}
 
 
 def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame) -> dict[str, object]:
@@ -233,8 +223,7 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd
         if published not in (None, n):
             raise ValueError(f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}.")
         return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed, RELEASED)}
-    assert published is not None  # the ledger has checked both
-    assert ours.sample is not None
+    assert published is not None and ours.sample is not None  # noqa: PT018 (the ledger has checked both)
     allowed = tolerance(sd, n, published, ours.sample, allowed)
     return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed)}
 
@@ -259,7 +248,7 @@ def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd
 def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     """The questions and the knowledge base of a run."""
     folder = root / ours.folder
-    data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
+    data = load(ours.data, path=folder, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
         data = replace(data, corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]))
     kind, bracket, file = ours.graph.removesuffix(")").partition("(")
@@ -269,7 +258,7 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
 
 def _base(ours: Ours) -> str:
     """What runs must share to share a knowledge base."""
-    return repr((ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype))
+    return repr((ours.data, ours.folder, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype))
 
 
 def _key(ours: Ours) -> str:

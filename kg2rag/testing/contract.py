@@ -57,10 +57,8 @@ def check_retriever(
     excused : promise -> why it does not hold here. An excuse that is not needed is a failure too.
     other_process : whether to compare with a process of another PYTHONHASHSEED, which costs some seconds.
 
-    Raises
-    ------
-    ContractError : promises are broken; the message names each, the query, what was expected and what came.
-    ValueError : a retriever without queries; an unknown promise is excused.
+    Raises ContractError: promises are broken; the message names each, the query, what was expected and what came.
+    ValueError: a retriever without queries; an unknown promise is excused.
 
     Examples
     --------

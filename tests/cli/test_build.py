@@ -166,22 +166,16 @@ def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None
         assert set(server.paid.values()) == {1}
 
 
-def test_a_build_with_failures_writes_no_graph_and_names_them(tmp_path: Path) -> None:
+def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_allowed(tmp_path: Path) -> None:
     with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
         builder = Builder(tmp_path, server, 4)
         done = builder.build()
-    assert done.returncode == 3
-    assert "1 of 4 passages failed, the first: 'p2', entities: output:" in done.stderr
-    assert [(one["passage_id"], one["call"], one["kind"], one["tries"]) for one in builder.failed()] == [
-        ("p2", "entities", "output", 1)
-    ]
-    with pytest.raises(FileNotFoundError, match=r"failed\.jsonl.*--retry-failed"):
-        SavedGraph(builder.out)
-
-
-def test_an_allowed_graph_with_failures_says_so(tmp_path: Path) -> None:
-    with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
-        builder = Builder(tmp_path, server, 4)
+        assert done.returncode == 3
+        assert "1 of 4 passages failed, the first: 'p2', entities: output:" in done.stderr
+        (failed,) = builder.failed()
+        assert [failed[name] for name in ("passage_id", "call", "kind", "tries")] == ["p2", "entities", "output", 1]
+        with pytest.raises(FileNotFoundError, match=r"failed\.jsonl.*--retry-failed"):
+            SavedGraph(builder.out)
         assert builder.build("--allow-failed").returncode == 3
     graph = KnowledgeGraph.load(builder.out, corpus(4))
     assert graph.n_triples == 6

@@ -69,13 +69,6 @@ def test_what_cannot_be_compared_is_refused(
         run(*arguments.format(" ".join(COMMON)).split(), "--out", "out")
 
 
-def test_clusters_are_asked_for(tmp_path: Path) -> None:
-    asked = "--systems bm25,dense --metrics recall@5,mrr@10 --clustered".split()
-    run("compare", "bundled", "--limit", "20", *asked, "--out", str(tmp_path / "out"))
-    assert "Questions that share gold are resampled together" in (tmp_path / "out" / "report.html").read_text()
-    assert json.loads((tmp_path / "out" / "config.json").read_text())["clustered"] is True
-
-
 def test_one_more_system_runs_alone_and_the_folder_is_that_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

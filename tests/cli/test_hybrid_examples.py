@@ -154,10 +154,8 @@ def test_an_example_of_the_design_has_its_kind_its_weights_and_its_first_hit(
     shown = asked(library, session_store, query)
     assert analysis(shown) == (kind, weights)
     assert hits(shown)[0] == first
-
-
-def test_what_uses_a_class_comes_next_to_the_class(library: Path, session_store: Store) -> None:
-    assert hits(asked(library, session_store, "What uses StreamingTextResponse?"))[:2] == ["class", "route"]
+    if query == "What uses StreamingTextResponse?":
+        assert hits(shown)[1] == "route"
 
 
 @pytest.mark.parametrize(("query", "holds"), NAMES.items(), ids=NAMES)

@@ -28,12 +28,7 @@ ARTICLES = [
     {"id": "engine", "title": "Analytical Engine", "text": "Charles Babbage designed the Analytical Engine."},
 ]
 QUIZ = [
-    {
-        "id": "1",
-        "question": "Who designed the engine on which Ada wrote?",
-        "answer": "Babbage",
-        "articles": ["ada", "engine"],
-    },
+    {"id": "1", "question": "Who designed the engine?", "answer": "Babbage", "articles": ["ada", "engine"]},
     {"id": "2", "question": "Who painted it?", "answer": "nobody"},
 ]
 
@@ -79,7 +74,7 @@ def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     return put
 
 
-def test_the_example_loads_after_its_line(registered: str, folder: Path) -> None:
+def test_the_example_loads_after_its_line(registered: str, folder: Path, write: Write) -> None:
     data = kg2rag.load(registered, path=folder)
     assert data.corpus.ids == ["ada", "engine"]
     assert [(question.id, dict(question.gold), question.hops) for question in data.questions] == [
@@ -89,9 +84,6 @@ def test_the_example_loads_after_its_line(registered: str, folder: Path) -> None
     assert data.source["licence"] == "CC BY 4.0"
     assert "loading: questions without an article left out" in lint(data)["check"].tolist()
     assert set(data.source["files"]) == {"articles.jsonl", "quiz.jsonl"}  # type: ignore[call-overload]
-
-
-def test_an_article_that_is_missing_names_file_and_line(registered: str, folder: Path, write: Write) -> None:
     write("data/quiz.jsonl", [{**QUIZ[0], "articles": ["eve"]}])
     with pytest.raises(ValueError, match=r"quiz\.jsonl, line 1: articles names 'eve', which articles\.jsonl lacks"):
         kg2rag.load(registered, path=folder)
@@ -104,9 +96,8 @@ def test_a_package_registers_it_without_a_line_of_ours(
     assert "quiz" in names()
     data = kg2rag.load("quiz", path=folder)
     assert (len(data), info(data)["citation"]) == (1, "The authors of the quiz, 2026")
-    assert (
-        "questions over short articles" in CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "160"}).stdout
-    )
+    shown = CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "160"}).stdout
+    assert "questions over short articles" in shown
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,7 @@ def test_paragraph_text_is_the_files_sentences_joined_and_their_split_is_kept_st
     assert (source["levels"], list(source["files"])) == ({"easy": 1, "hard": 1}, ["hotpot.json"])
     assert corpus[0].text == "Ed Wood is a film by Tim Burton. It is in black and white."
     assert corpus.sentences(0) == ["Ed Wood is a film by Tim Burton.", "It is in black and white."]
-
-
-def test_gold_is_the_supporting_paragraphs_and_supporting_their_sentences(hotpot, write):
-    question = load("hotpotqa", path=write("hotpot.json", hotpot)).questions[0]
+    question = data.questions[0]
     assert question.gold == {"Ed Wood": 1, "Tim Burton": 1}
     assert question.supporting == (("Ed Wood", 0), ("Tim Burton", 1))
     assert (question.type, question.hops, question.answers) == ("bridge", 2, ("Burbank",))

@@ -46,17 +46,16 @@ def test_a_set_has_its_size_and_its_first_and_last_items(key, shared_data):
     assert [len(ids), len(data.corpus), ids[0], ids[-1], data.corpus.ids[0], data.corpus.ids[-1]] == expected
 
 
-def test_musiques_pooled_paragraphs_equal_its_corpus_file(shared_data, tmp_path):
+def test_musiques_pooled_paragraphs_equal_its_corpus_file_and_the_openie_files_passages(shared_data, tmp_path):
     alone = tmp_path / "musique.json"
     alone.write_bytes((shared_data / "musique-100" / "musique.json").read_bytes())
     pooled = load("musique", path=alone)
     assert pooled.corpus.fingerprint == load("musique", path=shared_data / "musique-100").corpus.fingerprint
-
-
-def test_the_passages_of_the_openie_file_are_musiques_contents(shared_data):
     data = load("musique", path=shared_data / "musique-100")
     docs = json.loads(data.graph_files["openie"].read_text(encoding="utf-8"))["docs"]
     assert [doc["passage"] for doc in docs] == data.corpus.contents
+    hops = [question.hops for question in data.questions]
+    assert [hops.count(number) for number in (2, 3, 4)] == [68, 27, 5]
 
 
 @pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("2wiki", "2wiki-1000")])
@@ -66,32 +65,18 @@ def test_hipporags_loader_and_the_sets_own_agree(name, folder, shared_data):
     assert (own.name, own.corpus.fingerprint) == (general.name, general.corpus.fingerprint)
 
 
-def test_musique_has_the_hops_that_its_description_counts(shared_data):
-    hops = [question.hops for question in load("musique", path=shared_data / "musique-100").questions]
-    assert [hops.count(number) for number in (2, 3, 4)] == [68, 27, 5]
-
-
 def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data):
     data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled")
-    corpus = data.corpus
-    row_of = {title: row for row, title in enumerate(corpus.titles)}
+    sizes = {title: len(data.corpus.sentences(row)) for row, title in enumerate(data.corpus.titles)}
     lines = data.graph_files["subkgs"].read_text(encoding="utf-8").splitlines()
-    graphs = [json.loads(line) for line in lines]
-    assert {graph["title"] for graph in graphs} == set(row_of)
-    beyond = [
-        graph["title"]
-        for graph in graphs
-        if any(int(index) >= len(corpus.sentences(row_of[graph["title"]])) for index in graph["sentences"])
-    ]
-    assert beyond == []
+    graphs = {graph["title"]: graph["sentences"] for graph in map(json.loads, lines)}
+    assert graphs.keys() == sizes.keys()
+    assert all(int(index) < sizes[title] for title, sentences in graphs.items() for index in sentences)
 
 
-def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks(shared_data):
+def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks_and_2wikis_gold_status_is_counted(shared_data):
     data = load("2wiki-kg", path=shared_data / "2wiki-kg-500")
     lines = data.graph_files["triples"].read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["chunk_id"] for line in lines} <= set(data.corpus.ids)
-
-
-def test_2wikis_gold_status_is_counted(shared_data):
     status = load("2wiki", path=shared_data / "2wiki-1000").source["gold_status"]
     assert status == {"authoritative": 306, "derived-strong": 610, "derived-weak": 49}

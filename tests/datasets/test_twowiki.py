@@ -13,16 +13,8 @@ TITLED = [
         "supporting_facts": None,
         "gold_status": "derived-strong",
     },
-    {
-        "id": "t2",
-        "question": "Is Paris a city?",
-        "answer": "yes",
-        "type": "bridge_comparison",
-        "evidences": [],
-        "gold_titles": ["Paris"],
-        "supporting_facts": [["Paris", 0]],
-        "gold_status": "authoritative",
-    },
+    {"id": "t2", "question": "Is Paris a city?", "answer": "yes", "type": "bridge_comparison", "evidences": []}
+    | {"gold_titles": ["Paris"], "supporting_facts": [["Paris", 0]], "gold_status": "authoritative"},
 ]
 CORPUS = [
     {"title": "Paris", "text": "Paris is a city."},
@@ -64,12 +56,10 @@ def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write,
         load("2wiki", path=folder)
 
 
-@pytest.mark.parametrize("option", [{"setting": "distractor"}, {"passages": "sentence"}])
-def test_options_that_need_each_questions_own_paragraphs_are_refused(folder, option):
-    with pytest.raises(ValueError, match=next(iter(option))):
-        load("2wiki", path=folder, **option)
-
-
-def test_titles_without_the_corpus_file_ask_for_it(write):
+def test_what_needs_each_questions_own_paragraphs_or_the_corpus_file_is_refused(folder, write):
+    for option, value in {"setting": "distractor", "passages": "sentence"}.items():
+        with pytest.raises(ValueError, match=option):
+            load("2wiki", path=folder, **{option: value})
+    (folder / "2wikimultihopqa_corpus.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"2wikimultihopqa_corpus\.json must lie beside it"):
         load("2wiki", path=write("questions.jsonl", TITLED))

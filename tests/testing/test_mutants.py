@@ -91,11 +91,6 @@ def dense_where_few_share_a_word(self: Sound, queries: Sequence[Query], k: int) 
     return [one.top(k) if len(one) >= 10 else other for one, other in zip(own, dense, strict=True)]
 
 
-def the_same_in_disguise(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
-    found = dense_where_few_share_a_word(self, queries, k)
-    return [replace(one, stages=("words",), score_parts={}, notes=NOTHING) for one in found]
-
-
 def without_a_mask(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
     return Sound.retrieve_batch(self, [replace(query, candidates=None) for query in queries], k)
 
@@ -240,7 +235,6 @@ def test_a_sound_retriever_is_accepted() -> None:
         (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
         (batch(failures_as_empty_rankings), "finds something", "is made of the corpus's words and has no hit"),
         (batch(dense_where_few_share_a_word), "no silent fall-back", "the ranking is Dense's, without a word of it"),
-        (batch(the_same_in_disguise), "no silent fall-back", "the ranking is Dense's, without a word of it"),
         (NeedsTitles, "answers every query", "on passages without titles, IndexError"),
         (Unnamed, "stages and paths", "names no stage; give `Ranking.of` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),

@@ -30,8 +30,6 @@ from kg2rag.types import FloatArray
 def effects(result: SweepResult, system: str) -> pd.DataFrame:
     """The dev scores of each value of each parameter, over all values of the others.
 
-    Returns
-    -------
     One row a parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
     mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
     (paired randomisation test, corrected over the parameters), and `says`: "no difference" where that is .05 or more.

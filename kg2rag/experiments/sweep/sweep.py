@@ -57,9 +57,7 @@ class Sweep:
     split : how questions are divided into dev and test, see `Split`, or its fields.
     store : where knowledge bases and runs are kept.
 
-    Raises
-    ------
-    ValueError : anything unknown or impossible; the message names the key, the value and what is allowed.
+    Raises ValueError: anything unknown or impossible; the message names the key, the value and what is allowed.
     """
 
     data: str | QADataset
@@ -193,9 +191,7 @@ class Sweep:
         ----------
         jobs, backend, cluster : who runs configurations, as `kg2rag.compute.workers` takes them.
 
-        Raises
-        ------
-        ValueError : an error in the sweep, or in jobs and backend.
+        Raises ValueError: an error in the sweep, or in jobs and backend.
         """
         wanted, size = self.configurations, 1
         scorer = own = Scorer(self)
