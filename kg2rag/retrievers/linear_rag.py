@@ -40,7 +40,7 @@ MAX_NAMES = 20  # of a query that spell no entity; the first
 
 @dataclass(frozen=True, eq=False)
 class TriGraph:
-    """Entities are codes of the mention table, sentences rows of `sentence_vectors`, passages rows of the corpus.
+    """Entities are codes of the mention table, sentences as `mention_sentences` lists them, passages corpus rows.
 
     In the walk node i is the passage at row i, node n_passages + e is entity e.
 
@@ -87,11 +87,6 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
         return TriGraph(sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus))
 
     return kb.cached("tri_graph", built)
-
-
-def sentence_vectors(kb: KnowledgeBase) -> DenseIndex:
-    """Exact cosine search over the sentences that mention something, as `mention_sentences` lists them."""
-    return kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(mention_sentences(kb.mentions, kb.corpus)[1])))
 
 
 class Activation(NamedTuple):
@@ -147,14 +142,10 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             spans = [span for _, span in table.lexicon.find(query.text, capitals=False)]
             named.append({key: 1.0 for key in table.named_in(query.text) if known is None or key in known})
             others.append(list(dict.fromkeys(phrases_beside(query.text, spans)))[:MAX_NAMES] if table.keys else [])
-
-        def names() -> DenseIndex:
-            return kb.cached("name_vectors", lambda: DenseIndex(kb.encode(table.names)))
-
-        for own, found in zip(named, nearest_names(kb, names, others, scopes=scopes), strict=True):
-            for _, key, cosine in found:
-                if cosine > 0:
-                    own[key] = max(own.get(key, 0.0), min(cosine, 1.0))
+        index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(table.names)))
+        for own, found in zip(named, nearest_names(kb, index, others, scopes=scopes), strict=True):
+            for _, key, cosine in (name for name in found if name[2] > 0):
+                own[key] = max(own.get(key, 0.0), min(cosine, 1.0))
         return named
 
     def activate(self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None) -> dict[int, Activation]:
@@ -162,7 +153,9 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
 
         `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
         """
-        graph, sentences = tri_graph(self.kb), sentence_vectors(self.kb)
+        kb, graph = self.kb, tri_graph(self.kb)
+        texts = partial(mention_sentences, kb.mentions, kb.corpus)
+        sentences = kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(texts()[1])))
         rows, none = graph.sentence_rows, Activation(-1.0, 0)
         open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}

@@ -1,4 +1,4 @@
-"""What a person has at hand is compared as it is: functions, ranx runs, frames, mappings; or refused at once."""
+"""What a person has at hand is compared as it is: functions, frames, mappings; or refused at once."""
 
 from __future__ import annotations
 
@@ -37,13 +37,10 @@ def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
     assert ranking.scores.tolist() == [9.5, 8.5, 7.5]
 
 
-def test_a_ranx_run_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data):
-    import ranx
-
+def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data):
     scored = {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}}
     rows = [(query, id_, score) for query, hits in scored.items() for id_, score in hits.items()]
     given = {
-        "ranx": ranx.Run(scored),
         "frame": pd.DataFrame(rows, columns=["query_id", "passage_id", "score"]),
         "scores": scored,
         "ids": {query: list(hits) for query, hits in scored.items()},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,7 @@ Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 
 @dataclass(frozen=True)
 class Recorded(Retriever):
-    """The rankings of a run, by query id; `of` makes one of a file, a ranx run, a frame or a mapping.
+    """The rankings of a run, by query id; `of` makes one of a file, a frame or a mapping.
 
     The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by other numbers than
     they print), the hits get 1/rank as score, so that the order survives. A query that neither `run` nor `empty` names
@@ -61,10 +60,9 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        given : the path of a TREC run file; a `ranx.Run`, whose equal scores are ordered by corpus position; a frame
-            with query_id, passage_id and score, a query's best hit first; or a mapping from query id to passage id to
-            score, or to passage ids, best first. Ids may be numbers.
-        name : a file or a ranx run has one of its own.
+        given : the path of a TREC run file; a frame with query_id, passage_id and score, a query's best hit first; or a
+            mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
+        name : that of the file where not given.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
         ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
@@ -77,9 +75,6 @@ class Recorded(Retriever):
                 raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
             queried = given.groupby(given["query_id"].astype(str), sort=False)
             given = {query: list(zip(own["passage_id"], own["score"], strict=True)) for query, own in queried}
-        elif _is_ranx(given):
-            name, runs = name or given.name, given.to_dict().items()
-            given = {query: dict(sorted(hits.items(), key=lambda hit: corpus.row(hit[0]))) for query, hits in runs}
         run = {str(query): _hits(of, query) for query, of in given.items()}
         name, asked = name or "run", frozenset(queries)
         if asked and asked.isdisjoint(run):
@@ -164,13 +159,9 @@ def as_system(name: str, given: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given
-    if _is_ranx(given) or isinstance(given, pd.DataFrame | Mapping):
+    if isinstance(given, pd.DataFrame | Mapping):
         return Recorded.of(given, data.corpus, name, [question.id for question in data.questions])
     return Answering(data.corpus, given, name) if callable(given) else given
-
-
-def _is_ranx(given: object) -> bool:
-    return "ranx" in sys.modules and isinstance(given, sys.modules["ranx"].Run)
 
 
 def _hits(found: Any, query: object) -> list[tuple[str, float]]:

@@ -63,8 +63,8 @@ DEPARTURES = (
 class KG2RAGOfficial(VectorRetriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
-    Over its authors' sub-graphs (`subkgs(FILE)`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
-    to the order of Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
+    Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code up to the order of
+    Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts are `node`, the
     score by which the code lists passages, and where a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
@@ -88,12 +88,11 @@ class KG2RAGOfficial(VectorRetriever):
     ----------
     mode : "musique", passages are paragraphs, and tree strings hold triples beside the text; "hotpotqa", passages are
         sentences, grouped by title in sentence order, and strings are text alone.
-    seeds, context : passages sought by similarity, and returned at most; 10 and 10 in the code.
-    hops : of the paper's expansion; the code has no such parameter.
+    seeds, context : passages sought by similarity, and returned at most.
+    hops : of the paper's expansion alone.
     reranker : an object or a name, "bi-encoder" or a cross-encoder's; theirs is BAAI/bge-reranker-large.
     max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
-    expansion, organisation : False for the paper's ablations: the seeds alone are organised; or all seeds and appended
-        passages are returned in the order listed.
+    expansion, organisation : False for the paper's ablations, as in `kg2rag`; the order is then that of the nodes.
     paper : the departures that are undone, joined by "+", such as "expansion+order"; "all" of them.
     """
 

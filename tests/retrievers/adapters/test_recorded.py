@@ -59,10 +59,9 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
     scores: Mapping[str, dict[str, float]] = {
         one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in rankings
     }
-    given = (tmp_path / "theirs.trec", ranx.Run(scores, name="theirs"), frame_of(rankings), scores)
-    systems = [Recorded.of(one, CORPUS) for one in given]
-    assert [system.name for system in systems] == ["theirs", "theirs", "run", "run"]
-    assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 4
+    systems = [Recorded.of(one, CORPUS) for one in (tmp_path / "theirs.trec", frame_of(rankings), scores)]
+    assert [system.name for system in systems] == ["theirs", "run", "run"]
+    assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 3
     with pytest.raises(ValueError, match="'score'"):
         Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
 
