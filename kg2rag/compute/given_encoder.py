@@ -23,6 +23,7 @@ from kg2rag.types import Corpus, Matrix, ParameterError, component, fits, refuse
 if TYPE_CHECKING:
     from model2vec import StaticModel
 
+BATCH = 128  # texts of one request
 PREFIX, ENDPOINT = "static:", "endpoint:"
 LONG = " ".join(f"word {number}" for number in range(3000))  # a probe that shows where an encoder cuts its texts
 WANTED = (
@@ -213,11 +214,7 @@ class StaticEncoder:
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
-    Parameters
-    ----------
-    base_url, model : such as "https://api.openai.com/v1" and "text-embedding-3-small"; a key comes from `api_key_env`.
-    price : of a million tokens, for `plan`.
-    batch : texts of one request.
+    Such as "https://api.openai.com/v1" and "text-embedding-3-small". `price` : of a million tokens, for `plan`.
     """
 
     base_url: str
@@ -226,7 +223,6 @@ class EndpointEncoder:
     query_prompt: str = ""
     passage_prompt: str = ""
     price: float | None = field(default=None, repr=False)
-    batch: int = field(default=128, repr=False)
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
         """A hash of address, model and prompts: an endpoint shows no weights."""
@@ -254,8 +250,8 @@ class EndpointEncoder:
     def _ask(self, texts: list[str]) -> Matrix:
         key, found = api_key(self.api_key_env, self.base_url), list[list[float]]()
         client = openai_library().OpenAI(base_url=self.base_url, api_key=key, max_retries=5)
-        for start in range(0, len(texts), self.batch):
-            shard = texts[start : start + self.batch]
+        for start in range(0, len(texts), BATCH):
+            shard = texts[start : start + BATCH]
             reply = client.embeddings.create(input=shard, encoding_format="float", model=self.model)
             found += [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
         return checked_vectors(found, len(texts), f"{self.model} at {self.base_url}")

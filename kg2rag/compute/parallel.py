@@ -42,10 +42,8 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
     cluster : address of a Dask scheduler that is running, such as "tcp://10.0.0.1:8786". Its workers need this version
         of kg2rag, and the same files under the same paths where pieces read any.
 
-    Raises
-    ------
-    ValueError : a backend that is unknown, not installed, or has no clusters; a negative number of jobs.
-    OSError : nobody answers at `cluster`.
+    ValueError: a backend that is unknown, not installed, or has no clusters; a negative number of jobs. OSError: nobody
+    answers at `cluster`.
     """
     if backend not in BACKENDS:
         raise ValueError(f"Unknown backend {backend!r}. Known: {', '.join(BACKENDS)}.")

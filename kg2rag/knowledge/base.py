@@ -68,9 +68,7 @@ class KnowledgeBase:
         embedder : the name of a sentence-transformers model (all-MiniLM-L6-v2 where not given), or what you have: a
             SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.given_encoder`.
 
-        Raises
-        ------
-        TypeError : an argument of another type. ValueError : an unknown source, or a graph over other passages.
+        TypeError: an argument of another type. ValueError: an unknown source, or a graph over other passages.
         """
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if not isinstance(store, Store | None):

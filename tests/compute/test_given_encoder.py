@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kg2rag import Dense, KnowledgeBase
-from kg2rag.compute import EndpointEncoder, GivenEncoder, Store, embedder_of
+from kg2rag.compute import EndpointEncoder, GivenEncoder, Store, embedder_of, given_encoder
 from kg2rag.knowledge import announcement
 from kg2rag.types import corpus_of
 
@@ -143,11 +143,12 @@ class _Embeddings(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store):
+def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store, monkeypatch):
+    monkeypatch.setattr(given_encoder, "BATCH", 2)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Embeddings)
     Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/v1"
-    encoder = EndpointEncoder(url, "letters", price=1000.0, batch=2)
+    encoder = EndpointEncoder(url, "letters", price=1000.0)
     assert encoder.plan(TEXTS, store) == {"texts": 3, "lacking": 3, "tokens": 14, "cost": 0.014}
     vectors = encoder.encode(TEXTS, store)
     assert np.allclose(vectors, MATRIX / np.linalg.norm(MATRIX, axis=1, keepdims=True))

@@ -86,9 +86,7 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 class Incidence(Columns):
     """How often the members of one kind meet those of another: entities and passages, either way round.
 
-    Attributes
-    ----------
-    indptr : (n + 1,). others : (n_pairs,) ascending within each row, no pair twice. counts : (n_pairs,) at least 1.
+    `others`, (n_pairs,), ascend within each row, no pair twice; `counts`, (n_pairs,), are at least 1.
     """
 
     indptr: Offsets

@@ -89,11 +89,8 @@ class KnowledgeGraph:
         """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
 
         Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
-        confidence among them and the first description, counted in `notes`.
-
-        Raises
-        ------
-        ValueError : a triple or mention names a passage that the corpus lacks, or an entity without a name.
+        confidence among them and the first description, counted in `notes`. ValueError: a triple or mention names a
+        passage that the corpus lacks, or an entity without a name.
         """
         return cls(passage_ids=corpus.ids, **collect(extraction, corpus))
 
@@ -101,11 +98,8 @@ class KnowledgeGraph:
     def load(cls, directory: Path | str, corpus: Corpus) -> KnowledgeGraph:
         """Read what `save` wrote, over the corpus that the graph was built on.
 
-        Raises
-        ------
-        FileNotFoundError : the directory lacks one of the files.
-        DataError : a file is damaged or has other columns than `save` writes, names an entity that `entities.parquet`
-            lacks, or a passage that the corpus lacks.
+        FileNotFoundError: the directory lacks one of the files. DataError: one is damaged, has other columns, or names
+        an entity that `entities.parquet` lacks, or a passage that the corpus lacks.
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 

@@ -24,11 +24,7 @@ Strength = Annotated[float, between(0, 10)]
 
 
 class Neighbour(NamedTuple):
-    """An entity that a walk reached.
-
-    `weight` is the weakest strength on the path, in (0, 10]; `path` the triples walked, in order; `seed` the entity
-    where it began.
-    """
+    """An entity that a walk from `seed` reached over the triples of `path`; `weight` is the weakest strength on it."""
 
     entity: int
     hop: int
@@ -40,8 +36,8 @@ class Neighbour(NamedTuple):
 class Layer(NamedTuple):
     """The entities first reached at one hop, (n,) each, by (-weight, entity).
 
-    `parents` are positions in the layer before (for the first hop: in the seeds), `via` the triples last walked,
-    `sums` the added strengths of the path, which decide between paths of equal weight.
+    `parents` are positions in the layer before (first: the seeds), `via` the triples last walked, `sums` the strengths
+    of the path, added up.
     """
 
     entities: IntArray
@@ -53,12 +49,9 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The entities around some seeds as columns, ordered by (hop, -weight, code): `neighbours` as arrays.
+    """The entities around some seeds as columns, (n,) each, ordered by (hop, -weight, code): `neighbours` as arrays.
 
-    Attributes
-    ----------
-    entities : (n,) those reached, each once. weights : (n,) the weakest strength on each one's path, in (0, 10].
-    hops : (n,) how many triples away each one is, from 1.
+    Each entity comes once; its weight is the weakest strength on its path, in (0, 10].
     """
 
     seeds: IntArray
@@ -102,9 +95,7 @@ def neighbourhood(
     limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
         triples (then the first in the graph). It bounds a hub's share, not the length of the result.
 
-    Raises
-    ------
-    IndexError : no such entity. ValueError : an option out of range, or a relation that the graph lacks.
+    IndexError: no such entity. ValueError: an option out of range, or a relation that the graph lacks.
     """
     seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
     if ((seeds < 0) | (seeds >= graph.n_entities)).any():

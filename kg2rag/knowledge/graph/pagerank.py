@@ -69,11 +69,8 @@ def _places(nodes: IntArray, wanted: IntArray) -> IntArray:
 class WalkGraph:
     """A weighted graph, by the edges that lead to each node; for every edge there is one back, of any weight.
 
-    Attributes
-    ----------
-    indptr : (n_nodes + 1,). sources, weights : (n_edges,) of the edges to node i at `indptr[i]:indptr[i + 1]`.
-    edges : (n_edges,) the number of each edge where it was given.
-    symmetric : whether the edge back always weighs the same.
+    `sources` and `weights`, (n_edges,), of the edges to node i are at `indptr[i]:indptr[i + 1]`; `edges` are the
+    numbers of the edges as they were given; `symmetric` : whether the edge back always weighs the same.
     """
 
     indptr: IntArray
@@ -161,11 +158,8 @@ class WalkGraph:
 class Walk:
     """Where one query's walk is.
 
-    Attributes
-    ----------
-    shares : (graph.n_nodes,) the share of the walk that each node holds, 1 in all; all 0 where it starts nowhere.
-    nodes : (graph.n_nodes,) ascending: of a part of a graph, which nodes of the whole it has; None for a whole one.
-    cut : whether the search found `reach` nodes, and there were more.
+    `shares`, (graph.n_nodes,), are those that each node holds, 1 in all; all 0 where it starts nowhere. `nodes`
+    ascend: of a part of a graph, which nodes of the whole it has. `cut` : there were more than `reach`.
     """
 
     graph: WalkGraph

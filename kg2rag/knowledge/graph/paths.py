@@ -50,11 +50,8 @@ class TriplePaths(Mapping[int, tuple[Triple, ...]]):
 class Surroundings:
     """The part of the graph around some seed passages.
 
-    Attributes
-    ----------
-    triples : (n,) triples with both ends reached, ascending.
-    hops : (n_entities,) how many triples away from an entity of the seeds' triples; -1 where not reached.
-    via : (n_entities,) the triple that reached the entity: at hop 0 one of the first seed that names it.
+    `triples`, (n,) ascending, have both ends reached; `hops`, (n_entities,), are those from an entity of the seeds'
+    triples, or -1; `via`, (n_entities,), is the triple that reached it: at hop 0 one of the first seed that names it.
     """
 
     graph: KnowledgeGraph

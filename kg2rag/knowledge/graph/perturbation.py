@@ -43,9 +43,7 @@ def perturbed(
     shuffle : swap labels, see above.
     seed : same graph, same seed, same result.
 
-    Raises
-    ------
-    ValueError : a share out of range, or no room for so many new triples.
+    ValueError: a share out of range, or no room for so many new triples.
     """
     require("drop", drop, float, between(0, 1))
     require("add", add, float, at_least(0))

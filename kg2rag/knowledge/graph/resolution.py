@@ -13,7 +13,7 @@ All of it is ours; the guards (see `spellings`) and the thresholds were chosen o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -57,14 +57,10 @@ class Clusters:
         self.types[target] = self.types[target] or self.types[source]
         return True
 
-    def names(self) -> Iterator[tuple[int, str]]:
-        """Every name of every cluster, with the entity that the cluster is known by."""
-        return zip(self.into.tolist(), self.graph.names, strict=True)
-
     def by(self, key: Callable[[str], str]) -> dict[str, list[int]]:
         """Key of a name -> the clusters that have it, each once, by place."""
         groups: defaultdict[str, set[int]] = defaultdict(set)
-        for entity, name in self.names():
+        for entity, name in zip(self.into.tolist(), self.graph.names, strict=True):
             groups[key(name)].add(entity)
         return {key: sorted(group, key=self.places.__getitem__) for key, group in groups.items()}
 
@@ -101,12 +97,12 @@ def _acronym(clusters: Clusters) -> Pairs:
 
     The score is the share of the acronym's passages that name the long form too.
     """
-    short: dict[int, str] = {}
-    for entity, name in clusters.names():
+    named, short = list(zip(clusters.into.tolist(), clusters.graph.names, strict=True)), dict[int, str]()
+    for entity, name in named:
         if letters := acronym(name):
             short.setdefault(entity, letters)
     long_forms: dict[str, dict[int, None]] = {letters: {} for letters in short.values()}
-    for entity, name in clusters.names():
+    for entity, name in named:
         for letters in initials(name) if entity not in short else ():
             if letters in long_forms:
                 long_forms[letters][entity] = None
@@ -132,12 +128,7 @@ def _fuzzy(clusters: Clusters) -> Pairs:
             yield foremost[keys[left]], foremost[keys[right]], score
 
 
-METHODS: Mapping[str, Callable[[Clusters], Pairs]] = {
-    "exact": _exact,
-    "normalised": _normalised,
-    "acronym": _acronym,
-    "fuzzy": _fuzzy,
-}
+METHODS = {"exact": _exact, "normalised": _normalised, "acronym": _acronym, "fuzzy": _fuzzy}
 
 
 class Merge(NamedTuple):
@@ -151,13 +142,9 @@ class Merge(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resolution:
-    """The merges, the graph before them and the graph after.
+    """The merges in the order made (the target of one may be the source of a later one), and the graph before them.
 
-    Attributes
-    ----------
-    original : the graph as it was.
-    merges : in the order made; the target of one may be the source of a later one.
-    notes : what was not merged, by cause ("merges held back: different types": 3).
+    `notes` : what was not merged, by cause ("merges held back: different types": 3).
     """
 
     original: KnowledgeGraph

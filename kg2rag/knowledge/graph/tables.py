@@ -29,13 +29,8 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 class TripleTable(Columns):
     """The triples as columns, (n_triples,) each.
 
-    Attributes
-    ----------
-    heads, tails : entity codes.
-    relations : codes into the graph's relations.
-    passages : corpus rows; -1 where no passage states the triple.
-    strengths : in (0, 10]; `confidences` : in (0, 1].
-    descriptions : codes into the graph's descriptions of triples; 0 where a triple has none.
+    Heads and tails are codes of entities, relations and descriptions of the graph's, 0 for no description; passages are
+    corpus rows, -1 where none states the triple; strengths are in (0, 10], confidences in (0, 1].
     """
 
     heads: Codes
@@ -85,10 +80,8 @@ class Adjacency(Columns):
 
     The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its strongest triple.
 
-    Attributes
-    ----------
-    indptr : (n_entities + 1,). neighbours, triples : (n_slots,) the entity at the other end, and the triple between.
-    along : (n_slots,) True where the walk goes from head to tail.
+    Of each slot, (n_slots,): the entity at the other end, the triple between, and whether the walk goes `along` it,
+    from head to tail.
     """
 
     indptr: Offsets
@@ -108,53 +101,38 @@ class Adjacency(Columns):
         return cls(offsets(entities, n_entities), others[order], numbers[order], along[order])
 
 
-class _Entities:
-    """Entities by key, in order of first appearance; `code` adds the unknown ones."""
-
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-        self.spellings: dict[str, int] = {}
-        self.known: list[Entity] = []
-
-    def code(self, name: str) -> int:
-        """The code of a name. Names repeat by the thousand, so their spelling is looked up before it is normalised."""
-        if (known := self.spellings.get(name)) is not None:
-            return known
-        if not (key := entity_key(name)):
-            raise ValueError(
-                f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
-            )
-        code = self.spellings[name] = self.codes.setdefault(key, len(self.known))
-        if code == len(self.known):
-            self.known.append(Entity(name.strip()))
-        return code
-
-
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
-    entities = _Entities()
-    for given in extraction.entities:  # of several records of one entity the first type and description are kept
-        known = entities.known[code := entities.code(given.name)]
-        aliases = tuple(dict.fromkeys((*known.aliases, *given.aliases)))
-        about = known.type or given.type, known.description or given.description
-        entities.known[code] = Entity(known.name, *about, aliases)
-    repeated = len(extraction.entities) - len(entities.known)
-    every, relations, descriptions = _triple_table(extraction.triples, entities, corpus)
+    records, named = extraction.entities, extraction.mentions
+    ends = [name for one in extraction.triples for name in (one.head, one.tail)]
+    names = [*(one.name for one in records), *ends, *(one.entity for one in named)]
+    spelled, spellings = numbered(np.array(names, dtype=object))  # names repeat by the thousand: each is read once
+    keys = list(map(entity_key, spellings))
+    if "" in keys:
+        name = spellings[keys.index("")]
+        raise ValueError(f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`.")
+    code_of, _ = numbered(np.array(keys, dtype=object))
+    known = [Entity(spellings[at].strip()) for at in np.unique(code_of, return_index=True)[1].tolist()]
+    codes = code_of[spelled]
+    own, ends_, owners = np.split(codes, [len(records), len(records) + len(ends)])
+    for code, one in zip(own.tolist(), records, strict=True):  # the first type and description are kept
+        old = known[code]
+        about = old.type or one.type, old.description or one.description
+        known[code] = Entity(old.name, *about, tuple(dict.fromkeys((*old.aliases, *one.aliases))))
+    every, relations, descriptions = _triple_table(extraction.triples, ends_.reshape(-1, 2), corpus)
     triples, described = canonical(every.distinct(), descriptions)
-    named = extraction.mentions
-    owners = np.array([entities.code(mention.entity) for mention in named], dtype=np.int32)
     ids = [mention.passage_id for mention in named]
     rows = _rows(ids, corpus, lambda at: f"mention of {named[at].entity!r}", required=True)
     notes = Counter(extraction.notes)
     notes["exact duplicate triples merged in the graph"] += len(every) - len(triples)
-    notes["entity records merged in the graph"] += repeated
+    notes["entity records merged in the graph"] += len(records) - len(np.unique(own))
     singular = {"names": "name", "types": "type", "descriptions": "description", "aliases": "aliases"}
     return {
-        **{field: tuple(getattr(one, name) for one in entities.known) for field, name in singular.items()},
+        **{field: tuple(getattr(one, name) for one in known) for field, name in singular.items()},
         "relations": tuple(relations),
         "triple_descriptions": described,
         "triples": triples,
-        "mentions": counted(incidence(owners, rows, np.ones_like(rows), len(entities.known)), triples, 1),
+        "mentions": counted(incidence(owners, rows, np.ones_like(rows), len(known)), triples, 1),
         "notes": {cause: count for cause, count in notes.items() if count or cause in extraction.notes},
     }
 
@@ -168,18 +146,15 @@ def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
     return incidence(owners, rows, counts, len(mentions.indptr) - 1)
 
 
-def _triple_table(
-    given: Sequence[Triple], entities: _Entities, corpus: Corpus
-) -> tuple[TripleTable, list[str], list[str]]:
+def _triple_table(given: Sequence[Triple], ends: Codes, corpus: Corpus) -> tuple[TripleTable, list[str], list[str]]:
     """The triples as given, and the relations and descriptions that they have, in order of appearance."""
-    ends = np.array([entities.code(name) for one in given for name in (one.head, one.tail)], dtype=np.int32)
     relations, names = numbered(np.array([one.relation for one in given], dtype=object))
     described, texts = numbered(np.array(["", *(one.description.strip() for one in given)], dtype=object))
     weights = np.array([(one.strength, one.confidence) for one in given], dtype=np.float64).reshape(-1, 2)
     passages, ids = numbered(np.array([one.passage_id for one in given], dtype=object))
     rows = _rows(ids, corpus, lambda at: f"triple {str(given[int(np.argmax(passages == at))])!r}")
     strengths, confidences = np.ascontiguousarray(np.maximum(weights, SMALLEST).astype(np.float32).T)
-    heads, tails = np.ascontiguousarray(ends.reshape(-1, 2).T)
+    heads, tails = np.ascontiguousarray(ends.T)
     columns = heads, relations, tails, rows[passages], strengths, confidences, described[1:]
     return TripleTable(*columns), names, texts
 

@@ -40,14 +40,8 @@ class DenseIndex:
     ) -> list[tuple[IntArray, FloatArray]]:
         """The `k` nearest rows of each query, best first, equal cosines by row.
 
-        Parameters
-        ----------
-        queries : (n_queries, dim), rows of norm 1.
-        candidates : the rows each query may return, every one of which is then scored; None for all.
-
-        Returns
-        -------
-        One (rows, cosines) pair a query; fewer than `k` where there are fewer rows.
+        One (rows, cosines) pair a query; fewer than `k` where there are fewer rows. `queries`, (n_queries, dim), have
+        norm 1; `candidates` are the rows each may return, every one of which is then scored; None for all.
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")

@@ -49,10 +49,7 @@ class Similar(NamedTuple):
 class TrigramIndex:
     """Write one with `TrigramIndex.write`, then open the folder it wrote.
 
-    Attributes
-    ----------
-    keys : distinct keys, sorted.
-    terms : distinct terms, by key and then by code point; those of key i are terms[key_ptr[i] : key_ptr[i + 1]].
+    Distinct keys are sorted, distinct terms by key and code point; those of key i are terms[key_ptr[i]:key_ptr[i + 1]].
     """
 
     def __init__(self, folder: Path) -> None:
