@@ -15,7 +15,6 @@ from typing import Any, overload
 import pandas as pd
 
 from kg2rag.compute import TokenCounter
-from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
@@ -40,7 +39,7 @@ class Settings:
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
     command : what the user typed, for `config.json`.
-    progress : a bar per system and one for the statistics, see `progress_bar`.
+    progress : a bar per system, see `progress_bar`.
     """
 
     unit: GoldUnit | None = None
@@ -78,8 +77,6 @@ def compare(
     >>> data = {"musique": kg2rag.load(…), "hotpotqa": kg2rag.load(…)}  # doctest: +SKIP
     >>> compare(lambda one: build_all(KnowledgeBase.build(one.corpus), ["bm25", "dense"]), data)  # doctest: +SKIP
 
-    Parameters
-    ----------
     systems : name -> system, or a list of systems or of names, which are built over `KnowledgeBase.build(data.corpus)`
         where no other system has a knowledge base; the order is that of every table. Names become file names:
         letters, digits and `._+-`.
@@ -99,10 +96,8 @@ def compare(
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
     settings : the rest, by the names of `Settings`, such as `clustered=True` or `fresh=True`.
 
-    Raises
-    ------
-    ValueError : anything wrong with the arguments, before any work; or a ranking that cannot be judged, after it.
-    Exception : what a system raises, with a note that names the system and the first query of the batch.
+    Raises ValueError: anything wrong with the arguments, before any work, or a ranking that cannot be judged, after it;
+    and what a system raises, with a note that names the system and the first query of the batch.
     """
     place = None if folder is None else Path(folder)
     if isinstance(data, Mapping | list | tuple):
@@ -170,33 +165,30 @@ def _tables(
     depths = pd.Index(sorted({depth for depth in DEPTHS if depth < k} | {k}), name="k")
     every = [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
     together = {name: [ranking for one in alike for ranking in one.rankings] for name, alike in runs.items()}
-    scored: dict[str, list[pd.DataFrame]] = {}
-    with progress_bar(len(runs) + 1, "scores, intervals, tests", "step", shown=by.progress) as bar:
-        for name, alike in runs.items():
-            scored[name] = [checked_scores(one.rankings, data, every, unit=unit, tokens=tokens) for one in alike]
-            bar.update()
-        frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-        per_query = per_query_table(frames, data, names, {name: alike[0].rankings for name, alike in runs.items()})
-        rows = [  # of every single run of the systems with several seeds
-            {"system": name, "run": number, **frame[names].mean().to_dict()}
-            for name, alike in scored.items()
-            for number, frame in enumerate(alike, start=1)
-            if len(alike) > 1
-        ]
-        per_seed = pd.DataFrame(rows) if rows else None
-        read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
-        curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
-        how = Significance(by.seed, by.clustered)
-        tables = {
-            "per_query": per_query,
-            "per_seed": per_seed,
-            "curve": pd.DataFrame(curve, index=depths),
-            "token_curve": token_curve(together, data, tokens, k, unit),
-            "sizes": returned_sizes(together, tokens, read),
-            "scores": score_table(per_query, names, config["baseline"], how, per_seed),
-        }
-        bar.update()
-    return tables
+    scored = {
+        name: [checked_scores(one.rankings, data, every, unit=unit, tokens=tokens) for one in alike]
+        for name, alike in runs.items()
+    }
+    frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
+    per_query = per_query_table(frames, data, names, {name: alike[0].rankings for name, alike in runs.items()})
+    rows = [  # of every single run of the systems with several seeds
+        {"system": name, "run": number, **frame[names].mean().to_dict()}
+        for name, alike in scored.items()
+        for number, frame in enumerate(alike, start=1)
+        if len(alike) > 1
+    ]
+    per_seed = pd.DataFrame(rows) if rows else None
+    read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
+    curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+    how = Significance(by.seed, by.clustered)
+    return {
+        "per_query": per_query,
+        "per_seed": per_seed,
+        "curve": pd.DataFrame(curve, index=depths),
+        "token_curve": token_curve(together, data, tokens, k, unit),
+        "sizes": returned_sizes(together, tokens, read),
+        "scores": score_table(per_query, names, config["baseline"], how, per_seed),
+    }
 
 
 def _config(

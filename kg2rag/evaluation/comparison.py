@@ -32,7 +32,6 @@ from kg2rag.types import IntArray, Ranking
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kg2rag.evaluation.waterfall import Formatter
     from kg2rag.types import QADataset
 
 PAIRS_IN_REPORT = 10
@@ -220,10 +219,10 @@ class Comparison(report.Tabular):
         """The questions on which systems and the baseline differ most; see `tables.largest_differences`."""
         return tables.largest_differences(self.per_query, self._metric(metric), self.baseline, limit)
 
-    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
+    def waterfall(self, system: str, k: int = 5) -> Waterfall:
         """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`."""
         retriever, data = self._inputs_of(system)
-        return waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
+        return waterfall(system, retriever, data, k=k, run=self.rankings[system])
 
     def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> OracleLadder:
         """What a system would score with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""

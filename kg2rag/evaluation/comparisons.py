@@ -26,7 +26,6 @@ from kg2rag.evaluation.score_table import COLUMNS, COUNTS, Significance, score_t
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report.table import MACRO
 from kg2rag.text.cells import csv_of
-from kg2rag.text.records import DataError, read_json
 from kg2rag.text.registry import unknown
 
 
@@ -108,10 +107,8 @@ class Comparisons(report.Tabular):
         return report.Sheet(self.macro, self._ms, self.baseline, config)
 
     @property
-    def _ms(self) -> dict[str, float]:
-        """System -> the mean over sets of its milliseconds per query."""
-        each = [one.ms_per_query for one in self.sets.values()]
-        return {name: float(np.mean([ms[name] for ms in each])) for name in self.systems}
+    def _ms(self) -> dict[str, float]:  # means over sets
+        return {name: float(np.mean([one.ms_per_query[name] for one in self.sets.values()])) for name in self.systems}
 
     def _about(self, name: str) -> dict[str, Any]:
         """What the printed tables say of the data and the tests."""
@@ -147,18 +144,3 @@ class Comparisons(report.Tabular):
         write(folder / "report.html", self.to_html().encode())
         write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
         return folder / "report.html"
-
-    @classmethod
-    def load(cls, directory: Path | str) -> Comparisons:
-        """Read what `save` wrote; the summary is computed anew.
-
-        Raises DataError: a file that is damaged or missing; FileNotFoundError: no comparisons on several sets.
-        """
-        file = Path(directory) / COMPARED_SETS
-        if not file.is_file():
-            raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
-        names = read_json(file)
-        names = names.get("sets") if isinstance(names, dict) else None
-        if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
-            raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
-        return cls({name: Comparison.load(Path(directory) / Path(name).name) for name in names})

@@ -137,7 +137,6 @@ def _whole(value: object) -> Any:
 
 
 def _checksum(value: object) -> str | None:
-    """Of a text, a mapping or an array; None for an object that does not say what it holds."""
     if not isinstance(value, np.ndarray | str | Mapping):
         return None
     held = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode("utf-8", "surrogatepass")

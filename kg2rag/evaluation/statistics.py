@@ -37,9 +37,7 @@ def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
     """Values as (n_columns, n_queries), and whether they were a single column."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2) or not len(table):
-        raise ValueError(
-            f"Scores must be (n_queries,) or (n_queries, n_columns) with at least one query, not {table.shape}."
-        )
+        raise ValueError(f"Scores must be (n_queries,) or (n_queries, n_columns), with a query, not {table.shape}.")
     if not np.isfinite(table).all():
         raise ValueError("Scores must be finite: a missing score is no score of 0.")
     return np.ascontiguousarray(table[None, :] if table.ndim == 1 else table.T), table.ndim == 1
@@ -224,21 +222,19 @@ def t_test(differences: FloatArray, groups: ArrayLike | None = None) -> tuple[Fl
     d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and d_z 0, or where the
     difference is not 0, 0 and infinite. Blank (NaN) for a single query or group.
     """
-    table = columns(differences)[0]
-    return _student(by_group(table, groups)[0])[0], _student(table)[1]
-
-
-def _student(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     from scipy.stats import ttest_1samp
 
-    if table.shape[1] < 2:
-        return np.full(len(table), np.nan), np.full(len(table), np.nan)
-    equal = np.abs(table[:, 0]) <= EQUAL
-    p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, table[:, 0]))
-    varied = np.ptp(table, axis=1) > EQUAL
-    test = ttest_1samp(table[varied], 0.0, axis=1)
-    p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(table.shape[1])
-    return p, d
+    table, found = columns(differences)[0], []
+    for one in (by_group(table, groups)[0], table):
+        equal, varied = np.abs(one[:, 0]) <= EQUAL, np.ptp(one, axis=1) > EQUAL
+        p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, one[:, 0]))
+        if one.shape[1] < 2:
+            p[:], d[:] = np.nan, np.nan
+        elif varied.any():
+            test = ttest_1samp(one[varied], 0.0, axis=1)
+            p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(one.shape[1])
+        found.append((p, d))
+    return found[0][0], found[1][1]
 
 
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:

@@ -86,7 +86,6 @@ class Waterfall(HtmlPage):
         return {"lost_at": lost_at, "count": len(members), "reasons": reasons}
 
     def _shown(self) -> pd.DataFrame:
-        """The totals without the columns in which nothing was lost."""
         totals = self.totals()
         return totals.loc[:, [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]]
 
@@ -96,8 +95,6 @@ class Waterfall(HtmlPage):
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
-Formatter = Any
-"""Writes the hits of a ranking within so many tokens, as `kg2rag.ContextFormatter` does."""
 
 
 def waterfall(
@@ -106,15 +103,12 @@ def waterfall(
     data: QADataset,
     *,
     k: int = 5,
-    formatter: Formatter | None = None,
     run: Sequence[Ranking] | None = None,
     batch_size: int = 100,
 ) -> Waterfall:
     """Trace a system on a question set.
 
     k : hits that count as found; where gold names documents, documents.
-    formatter : writes the context of the first k hits within its tokens; a gold passage that it leaves out is "cut by
-        budget". None for no budget.
     run : the earlier rankings of the system, compared with those of the trace.
 
     Raises ValueError: k below 1, or a trace with other hits than `run`; TypeError: a system that cannot be traced.
@@ -134,7 +128,7 @@ def waterfall(
                     f"System {name!r}, query {question.id!r}: its trace returns other passages than the comparison "
                     "has. Was the system, its graph or its corpus changed since? Compare again."
                 )
-            records += _records(question, queries[at], trace, data, k, formatter)
+            records += _records(question, queries[at], trace, data, k)
             hits = trace.ranking.rows[:k].tolist()
             returned[question.id] = [data.corpus.titles[row] or data.corpus.ids[row] for row in hits]
     columns = ["query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank"]
@@ -142,39 +136,17 @@ def waterfall(
     return Waterfall(name, frame, returned, data.name, k)
 
 
-def _records(
-    question: Question, query: Query, trace: Trace, data: QADataset, k: int, formatter: Formatter | None
-) -> list[tuple[object, ...]]:
+def _records(question: Question, query: Query, trace: Trace, data: QADataset, k: int) -> list[tuple[object, ...]]:
     corpus, documents = data.corpus, data.unit == "document"
     ranked = [corpus.doc_ids[row] if documents else corpus.ids[row] for row in trace.ranking.rows.tolist()]
     places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
-    cut = {} if formatter is None else _left_out(trace.ranking, ranked, places, k, formatter)
     allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
-        if fate[0] == "found" and gold in cut:
-            fate = ("cut by budget", "context", cut[gold])
         about = question.id, question.type, question.text, gold, corpus.titles[rows[0]]
         records.append((*about, *fate, None if fate[0] == "not a candidate" else places.get(gold)))
     return records
-
-
-def _left_out(
-    ranking: Ranking, ranked: Sequence[str], places: Mapping[str, int], k: int, formatter: Formatter
-) -> dict[str, str]:
-    """Of the first k units, those whose every passage the context leaves out, and why."""
-    depth = sum(1 for id_ in ranked if places[id_] <= k)
-    if not depth:
-        return {}
-    beyond = f"beyond the {formatter.passage_tokens} tokens of the context"
-    context = formatter.passages(ranking.top(depth))
-    others = (one for one in context.dropped if one.why != "budget")
-    reasons = {one.what: f"the context leaves it out: it {one.why}" for one in others}
-    units = list(zip(ranking.passage_ids[:depth], ranked, strict=False))
-    written = {citation.passage_id for citation in context.citations}
-    shown = {unit for id_, unit in units if id_ in written}
-    return {unit: reasons.get(id_, beyond) for id_, unit in reversed(units) if unit not in shown}
 
 
 def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> tuple[LostAt, str, str]:

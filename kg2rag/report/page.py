@@ -94,7 +94,6 @@ def _table(sheet: Sheet, caption: str = "") -> dict[str, Any]:
 
 
 def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A grouped table for the template: a group, its n, and per system the means."""
     groups = []
     for group, part in frame.groupby(level=0, sort=False):
         named: Any = part.drop(columns="n").droplevel(0).iterrows()

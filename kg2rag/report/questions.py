@@ -6,7 +6,7 @@ their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("passages", "triples", "labels", "formulas", "parts")
-HITS = 10
-"""Hits of each ranking that the page shows."""
-LETTERS = 600
-"""Of a passage that the page shows."""
-NOTE = 300
-"""Letters of a note that the page shows."""
+HITS, LETTERS, NOTE = 10, 600, 300
+"""What the page shows: so many hits of each ranking, letters of a passage, and letters of a note."""
 MEGABYTES = 16
 """Of a page's questions with their hits; of those beyond, it lists the scores alone, and says so."""
 
@@ -35,24 +31,21 @@ class _Writer:
 
     def __init__(self, data: QADataset | None) -> None:
         self.data, self.size = data, 0
-        self.numbers: dict[str, dict[Hashable, int]] = {kind: {} for kind in KINDS}
-        self.texts: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        self.shared: dict[str, dict[str, tuple[int, str]]] = {kind: {} for kind in KINDS}
 
-    def number(self, kind: str, key: Hashable, value: Callable[[], Any]) -> int:
+    def number(self, kind: str, key: str, value: Callable[[], Any]) -> int:
         """The number of a shared value, which is stored as JSON where its key is new; `size` counts their letters."""
-        known = self.numbers[kind]
+        known = self.shared[kind]
         if key not in known:
-            known[key] = len(known)
-            self.texts[kind].append(as_json(value()))
-            self.size += len(self.texts[kind][-1])
-        return known[key]
+            known[key] = len(known), as_json(value())
+            self.size += len(known[key][1])
+        return known[key][0]
 
     def found(self, rankings: Sequence[Ranking], question: Question | None) -> dict[str, Any]:
         """What the systems return for a question, and where they rank its gold: of many passages, the first ten."""
-        gold: dict[str, list[str]] = {}
-        if question is not None and self.data is not None:
-            ids = self.data.corpus.ids
-            gold = {id_: [ids[row] for row in rows[:HITS]] for id_, rows in self.data.gold_rows(question).items()}
+        ids = self.data.corpus.ids if self.data else ()
+        every = self.data.gold_rows(question) if self.data and question else {}
+        gold = {id_: [ids[row] for row in rows[:HITS]] for id_, rows in every.items()}
         return {
             "answers": list(question.answers) if question else [],
             "gold": [[id_, [self._passage(one) for one in passages]] for id_, passages in gold.items()],
@@ -115,9 +108,8 @@ def questions_json(
     """
     for name, run in rankings.items():
         if data is not None and [ranking.query_id for ranking in run] != [question.id for question in data.questions]:
-            raise ValueError(
-                f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
-            )
+            told = f"{data.name} has other questions than the rankings of {name!r}."
+            raise ValueError(f"{told} Pass the data that were compared.")
     writer, found = _Writer(data), list[str]()
     asked = [as_json(one) for one in _asked(list(rankings), per_query, sheet)]
     left = megabytes * 2**20
@@ -132,7 +124,7 @@ def questions_json(
         "questions": f"[{','.join(asked)}]",
         "found": f"[{','.join(found)}]",
         "first": as_json(_first(list(rankings), sheet)),
-        **{kind: f"[{','.join(texts)}]" for kind, texts in writer.texts.items()},
+        **{kind: f"[{','.join(text for _, text in known.values())}]" for kind, known in writer.shared.items()},
     }
     return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 

@@ -188,7 +188,7 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     shown = run("compare", *parts, *arguments, "--out", str(out))
     assert "macro-average" in shown
     assert f"bundled-58: {out / 'bundled-58' / 'report.html'}" in shown
-    result = kg2rag.Comparisons.load(out)
+    result = kg2rag.Comparisons({name: kg2rag.Comparison.load(out / name) for name in parts})
     assert [len(one.per_query) for one in result.sets.values()] == [2 * 116, 2 * 58]
     scores = [pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"] for name in parts]
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag.answers.context import ContextFormatter
 from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.ceilings import oracle_ladder
@@ -85,15 +84,6 @@ def test_gold_outside_the_candidates_is_no_candidate(data: QADataset, told: Told
     masked = QADataset("masked", data.corpus, questions, setting="distractor")
     fates = by_gold(waterfall("told", told, masked, k=3))
     assert [fates[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == ["not a candidate"] * 3 + ["found"]
-
-
-def test_gold_that_does_not_fit_the_context_is_cut_by_budget(data: QADataset, told: Told, session_store: Store) -> None:
-    kb = KnowledgeBase.build(data.corpus, store=session_store)
-    roomy = waterfall("told", told, data, k=3, formatter=ContextFormatter(kb, passage_tokens=1000))
-    tight = waterfall("told", told, data, k=3, formatter=ContextFormatter(kb, passage_tokens=5))
-    assert roomy.totals().loc["all", ["found", "cut by budget"]].tolist() == [3, 0]
-    assert tight.totals().loc["all", ["found", "cut by budget"]].tolist() == [0, 3]
-    assert "beyond the 5 tokens of the context" in set(tight.frame["why"])
 
 
 def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QADataset, told: Told) -> None:

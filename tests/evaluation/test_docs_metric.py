@@ -16,7 +16,6 @@ import kg2rag
 from kg2rag.evaluation.metrics import Metric
 from kg2rag.text import registry
 
-FUNCTION, USE, NAMES = blocks("A metric")
 [ENTRY_POINT] = blocks("A metric", "toml")
 
 
@@ -24,7 +23,7 @@ FUNCTION, USE, NAMES = blocks("A metric")
 def page() -> dict[str, Any]:
     """The names that the page defines, its code run from top to bottom."""
     names: dict[str, Any] = {}
-    for block in (FUNCTION, USE, NAMES):
+    for block in blocks("A metric"):
         exec(block, names)
     return names
 
@@ -36,12 +35,7 @@ def test_the_example_scores_a_chain_by_its_last_passage(page: dict[str, Any]) ->
     assert page["last_gold"](ranking, {"b": 1}) == 1 / 2
     assert page["last_gold"](ranking, {"a": 1, "elsewhere": 1}) == 0
     assert page["last_gold_within"](2)(ranking, {"a": 1, "c": 1}) == 0
-
-
-def test_the_example_is_compared_like_any_other(page: dict[str, Any]) -> None:
-    result = page["result"]
-    assert result.metrics == ["recall@5", "last_gold"]
-    assert result.scores.set_index(["system", "metric"]).loc[("bm25", "last_gold"), "p_holm"] <= 1
+    assert page["result"].metrics == ["recall@5", "last_gold"]
 
 
 def test_the_example_is_known_by_name_once_a_package_registers_it(

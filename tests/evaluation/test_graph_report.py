@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -46,33 +47,21 @@ def test_hops_count_triples_from_the_nearest_seed() -> None:
 
 def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
     report = kg2rag.graph_report(kb, dataset(("p0", "p2")), hops=2)
-    assert report.reach[["type", "hops", "linked", "gold", "all_gold", "passages"]].values.tolist() == [
-        ["t0", 0, 1.0, 0.5, 0.0, 0.4],
-        ["t0", 1, 1.0, 0.5, 0.0, 0.6],
-        ["t0", 2, 1.0, 1.0, 1.0, 0.8],
-    ]
-
-
-def test_types_stand_apart_and_together(kb: KnowledgeBase) -> None:
-    report = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0)
-    assert report.reach[["type", "questions", "gold"]].values.tolist() == [
-        ["t0", 2, 0.25],
-        ["t1", 1, 0.5],
-        ["all", 3, 1 / 3],
-    ]
+    columns = ["type", "questions", "hops", "linked", "gold", "all_gold", "passages"]
+    rows = [["t0", 1, 0, 1.0, 0.5, 0.0, 0.4], ["t0", 1, 1, 1.0, 0.5, 0.0, 0.6], ["t0", 1, 2, 1.0, 1.0, 1.0, 0.8]]
+    assert report.reach[columns].values.tolist() == rows
+    types = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0).reach
+    assert types[["type", "questions", "gold"]].values.tolist() == [["t0", 2, 0.25], ["t1", 1, 0.5], ["all", 3, 1 / 3]]
 
 
 def test_documents_candidates_and_questions_that_name_nothing(kb: KnowledgeBase) -> None:
-    class Nobody:
-        def link_batch(self, queries):
-            return [[] for _ in queries]
-
+    nobody = SimpleNamespace(link_batch=lambda queries: [[] for _ in queries])
     documents = kg2rag.graph_report(kb, dataset(("d1", "d0"), unit="document"), hops=0)
     assert documents.reach["gold"].tolist() == [1.0]  # p3 of d1, p0 of d0
     masked = kg2rag.graph_report(kb, dataset(("p2",), candidates=("p0", "p2")), hops=3)
     assert masked.reach["gold"].tolist() == [0, 0, 0, 0]  # the triple of p1 is missing
     assert masked.reach["passages"].tolist() == [0.5, 0.5, 0.5, 0.5]
-    nothing = kg2rag.graph_report(kb, dataset(("p0",)), linker=Nobody())
+    nothing = kg2rag.graph_report(kb, dataset(("p0",)), linker=nobody)
     assert nothing.reach[["linked", "gold", "passages"]].max().tolist() == [0, 0, 0]
     other = Corpus.from_passages([Passage("x", "", "text", "x", 0)])
     with pytest.raises(ValueError, match="another corpus"):
@@ -94,10 +83,9 @@ def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared
     folder = shared_data / "musique-100"
     data = kg2rag.load("musique", path=folder)
     source = f"openie({folder}/openie_results_ner_gpt-3.5-turbo-1106.json)"
-    kb = KnowledgeBase.build(data.corpus, source, embedder=WordEmbedder(), store=Store(tmp_path))
-    placebo = KnowledgeBase.build(
-        data.corpus, kb.graph.perturb(shuffle=True), embedder=WordEmbedder(), store=Store(tmp_path)
-    )
+    settings = {"embedder": WordEmbedder(), "store": Store(tmp_path)}
+    kb = KnowledgeBase.build(data.corpus, source, **settings)
+    placebo = KnowledgeBase.build(data.corpus, kb.graph.perturb(shuffle=True), **settings)
     llm, shuffled = (kg2rag.graph_report(base, data) for base in (kb, placebo))
     every = llm.reach["type"] == "all"
     assert llm.reach[every]["gold"].iloc[1] == pytest.approx(0.743, abs=0.02)
