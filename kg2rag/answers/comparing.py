@@ -23,12 +23,9 @@ from kg2rag.types import QADataset, at_least, require
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswerComparison:
-    """What `compare_answers` found.
+    """What `compare_answers` found: by system, the context of each question, what the reader made of them, the scores.
 
-    Attributes
-    ----------
-    contexts : system -> the context of each question, in their order. answers : system -> what the reader made of them.
-    scores : system -> the scores of each question, see `score_answers`. seed : of the bootstrap.
+    `scores` : as `score_answers` gives them; `seed` : of the bootstrap.
     """
 
     contexts: Mapping[str, Sequence[FormattedContext]]

@@ -62,10 +62,9 @@ class FormattedContext:
     dropped: tuple[Dropped, ...] = ()
     graph_context: GraphContext = field(default_factory=GraphContext)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Any:
         """All of it as plain values: what `json.dumps` takes."""
-        written: dict[str, Any] = plain(self)
-        return written
+        return plain(self)
 
 
 @component
@@ -118,9 +117,8 @@ class ContextFormatter:
         """
         graph, described = self.kb.graph, []
         for code in self._codes(entities):
-            kind = f" ({one_line(graph.types[code])})" if graph.types[code].strip() else ""
-            about = f"**{one_line(graph.names[code])}**{kind}", one_line(graph.descriptions[code])
-            described.append("\n\n".join(filter(None, about)))
+            name, kind, about = (one_line(of[code]) for of in (graph.names, graph.types, graph.descriptions))
+            described.append("\n\n".join(filter(None, (f"**{name}**" + (f" ({kind})" if kind else ""), about))))
         return self._below(FormattedContext("", 0), ranking, described)
 
     def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:

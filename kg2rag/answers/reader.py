@@ -53,13 +53,9 @@ REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers of a reader to some questions.
+    """The answers of a reader: question id -> the answer, or why there is none, in the order of the questions.
 
-    Attributes
-    ----------
-    outcomes : question id -> the answer, or why there is none, in the order of the questions.
-    usage : calls, tokens and cost of all; None where no model was called.
-    reader : the `repr` of the reader.
+    `usage` : calls, tokens and cost of all; None where no model was called. `reader` : its `repr`.
     """
 
     outcomes: Mapping[str, str | Failure]
@@ -90,10 +86,7 @@ class Reader:
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
         """One outcome a question. Completions of earlier runs come from the store, so a killed run resumes.
 
-        Parameters
-        ----------
-        contexts : one per question, as the model sees it; empty for an answer from the model's memory alone.
-
+        `contexts` : one per question, as the model sees it; empty for an answer from the model's memory alone.
         Raises ValueError: too many or too few contexts, or a question id given twice. CompletionError: the endpoint
         refuses the key, or does not know the model.
         """

@@ -69,18 +69,15 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
             graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
             row["gold"] = {identifier(id_, where, at): grade for id_, grade in graded.items()}
     rows = check(asked, FrameQuestion, where)
-    made = tuple(
-        Question(q.id, q.text, q.gold, tuple(q.answers), q.type, q.hops, triples=tuple(q.triples))
-        for q in rows
-        if q.gold
-    )
+    said = ((q, tuple(q.answers), tuple(q.triples)) for q in rows if q.gold)
+    made = tuple(Question(q.id, q.text, q.gold, given, q.type, q.hops, triples=facts) for q, given, facts in said)
     unjudged = tuple(Query(q.id, q.text) for q in rows if not q.gold)
     notes = {f"values of the questions' column {field!r} left out": count for field, count in unread.items()}
     notes |= {"questions without gold, not scored": len(unjudged)} if unjudged else {}
     # A frame has no file; the corpus's fingerprint says which data a result is about.
     source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
-    named, documents = {id_ for question in rows for id_ in question.gold}, set(table.doc_ids)
-    unit: GoldUnit = "document" if not named <= set(table.ids) and named <= documents else "passage"
+    named = {id_ for question in rows for id_ in question.gold}
+    unit: GoldUnit = "document" if not named <= set(table.ids) and named <= set(table.doc_ids) else "passage"
     return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged)
 
 

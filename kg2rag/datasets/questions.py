@@ -188,7 +188,6 @@ def questions_from(
     paths = chains(kb, limit, hops, seed)
     if not paths:
         raise ValueError(f"No {hops} passages share a name that {NAMED} or fewer have. Take another graph.")
-
     outcomes = model.complete_many([_write(kb.corpus, one) for one in paths], Written, progress="writing questions")
     dropped, failures = Counter[str](), [one for one in outcomes if isinstance(one, Failure)]
     written = [(chain, one.parsed) for chain, one in zip(paths, outcomes, strict=True) if isinstance(one, Completion)]

@@ -22,12 +22,8 @@ Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
 Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
 
-GRAPHS = {
-    "openie": "openie_results*.json",
-    "subkgs": "*subkgs.jsonl",
-    "triples": "triples*.jsonl",
-    "entities": "entities.jsonl",
-}
+GRAPHS = {"openie": "openie_results*.json", "subkgs": "*subkgs.jsonl"}
+GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}
 """Kind of graph file -> how it is named beside a set."""
 
 
@@ -48,9 +44,7 @@ R = TypeVar("R", bound=Record)
 class Files:
     """The files that one load reads.
 
-    Attributes
-    ----------
-    checksums : file name -> sha256. Names are short, so that equal files give equal results on any machine.
+    `checksums` : file name -> sha256. Names are short, so that equal files give equal results on any machine.
     """
 
     def __init__(self) -> None:

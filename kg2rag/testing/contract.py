@@ -98,7 +98,8 @@ def _broken(
     if builder is not None:
         kinds, given = annotations_of(builder), list(inspect.signature(builder).parameters.values())[1:]
         for one in (one for one in given if one.default is not one.empty):
-            own.append(Parameter(one.name, one.default, kinds.get(one.name), partial(_built, builder, first, one.name)))
+            make = partial(lambda name, value: builder(first.kb, **{name: value}), one.name)
+            own.append(Parameter(one.name, one.default, kinds.get(one.name), make))
     for parameter in own or _fields(first.system, lambda changed: changed):
         for check in (is_used, is_checked, is_deep):
             yield from ((f"parameter {parameter.name}", sentence) for sentence in check(parameter, first))
@@ -121,10 +122,6 @@ class Parameter:
         """The types that the annotation allows."""
         is_union = get_origin(self.annotation) in (Union, UnionType)
         return set(get_args(self.annotation)) if is_union else {self.annotation}
-
-
-def _built(builder: Builder, trial: Trial, name: str, value: object) -> Retriever:
-    return builder(trial.kb, **{name: value})
 
 
 def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:

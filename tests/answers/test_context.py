@@ -45,6 +45,9 @@ Description: External OAuth2 provider integration layer...
 (strength: 5)"""
 
 
+CORE = "authentication service handling JWT issuance and validation..."
+
+
 @pytest.fixture
 def auth() -> KnowledgeBase:
     texts = (
@@ -61,12 +64,7 @@ def auth() -> KnowledgeBase:
             Triple("OAuth Provider", "implements", "GitHub OAuth", ""),
         ),
         entities=(
-            Entity(
-                "Auth Service",
-                "concept",
-                "Core authentication service handling JWT issuance and validation...",
-                ("login system",),
-            ),
+            Entity("Auth Service", "concept", f"Core {CORE}", ("login system",)),
             Entity("OAuth Provider", "tool", "External OAuth2 provider integration layer..."),
         ),
     )

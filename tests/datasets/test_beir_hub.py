@@ -39,11 +39,10 @@ def cached(hub_folder: Callable[[str, str], Path]) -> Copy:
                 (made / f"{what}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
             else:
                 (made / what).mkdir(exist_ok=True)
+                schema = pa.schema([(name, pa.string()) for name in rows[0]])
                 for part, rows_of in enumerate((rows[:1], rows[1:])):
                     file = made / what / f"{what}-0000{part}-of-00002.parquet"
-                    pq.write_table(
-                        pa.Table.from_pylist(rows_of, schema=pa.schema([(name, pa.string()) for name in rows[0]])), file
-                    )
+                    pq.write_table(pa.Table.from_pylist(rows_of, schema=schema), file)
         judged = hub_folder(f"BeIR/{name}-qrels", SECOND)
         for file_name, text in qrels.items():
             (judged / file_name).write_text(text)

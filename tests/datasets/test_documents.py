@@ -75,9 +75,8 @@ def wiki(tmp_path):
     (root / "lunch.jsonl").write_text('{"id": 3, "title": "Lunch", "text": "At noon.", "lang": "en"}\n')
     (root / "dinner.csv").write_text("text,lang\nAt seven.,de\n")
     with zipfile.ZipFile(root / "leave.docx", "w") as file:
-        file.writestr(
-            "[Content_Types].xml", "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>"
-        )
+        types = "http://schemas.openxmlformats.org/package/2006/content-types"
+        file.writestr("[Content_Types].xml", f"<Types xmlns='{types}'/>")
         file.writestr("word/document.xml", DOCX)
     (root / "scan.pdf").write_bytes(pdf_of(["Anna Schmidt reads the full-", "page scans that people send.", "Bye."]))
     (root / "empty.pdf").write_bytes(pdf_of([]))
@@ -113,11 +112,7 @@ def test_every_kind_of_file_is_read_and_what_is_not_says_why(wiki, store):
 def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_alone(wiki, store):
     corpus = from_folder(wiki, store=store).corpus
     first, second, third = (corpus[row] for row, id_ in enumerate(corpus.doc_ids) if id_ == "policies/travel.md")
-    assert [first.title, first.id, first.position] == [
-        "Travel guide",
-        "policies/travel.md#0",
-        0,
-    ]
+    assert [first.title, first.id, first.position] == ["Travel guide", "policies/travel.md#0", 0]
     assert first.text == "Anna Schmidt signs travel requests. See the form ."
     assert second.text.startswith("Per diem\ncity | euros\n\nBern | 90\n\nprint(")
     assert third.metadata == {"file": "policies/travel.md", "headings": ["Per diem", "Abroad"]}
@@ -168,9 +163,7 @@ def test_questions_in_a_file_make_a_data_set_whose_gold_may_be_files(wiki, store
     if ending == ".jsonl":
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
-        pd.DataFrame(rows).assign(
-            gold=[row["gold"] if isinstance(row["gold"], str) else json.dumps(row["gold"]) for row in rows]
-        ).to_csv(file, index=False)
+        pd.DataFrame(rows).assign(gold=["policies/travel.md", '["lunch.jsonl#3"]']).to_csv(file, index=False)
     data = kg2rag.load(str(wiki), questions=file)
     assert (len(data), data.unit, data.name) == (2, "document", "wiki")
     assert not any(id_.startswith("questions") for id_ in data.corpus.ids)

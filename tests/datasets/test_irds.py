@@ -110,11 +110,8 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
     data = load(register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
     assert [question.text for question in data.questions] == ["what crosses?", "where?"]
     assert data.source["notes"]["judgements of queries without text left out"] == 1  # type: ignore[index]
-    assert [(each.title, each.text) for each in data.corpus] == [
-        ("Bridge", "It crosses the river."),
-        ("", "Abbey"),
-        ("", "A canal."),
-    ]
+    titled = [("Bridge", "It crosses the river."), ("", "Abbey"), ("", "A bog.")]
+    assert [(each.title, each.text) for each in data.corpus] == titled
     assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
 
 
@@ -138,18 +135,14 @@ def test_a_wrong_record_names_the_set_and_itself(register: Register, given: dict
         load(register(**given))
 
 
-def test_what_cannot_be_compared_on_and_an_unknown_name_are_refused(register: Register) -> None:
-    with pytest.raises(ValueError, match=r"irds:kg2rag-test has no judgements"):
-        load(register(qrels=None))
-    with pytest.raises(ValueError, match="Did you mean 'irds:vaswani'"):
-        load("irds:vaswanni")
-    with pytest.raises(ValueError, match="'irds:'"):
-        load("irds:")
-
-
-def test_what_the_package_decides_is_refused_and_where_it_is_not_installed_the_extra_is_named(
+def test_what_is_unknown_or_the_packages_to_decide_is_refused_and_without_it_the_extra_is_named(
     register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for asked, message in {"irds:vaswanni": "Did you mean 'irds:vaswani'", "irds:": "'irds:'"}.items():
+        with pytest.raises(ValueError, match=message):
+            load(asked)
+    with pytest.raises(ValueError, match="irds:kg2rag-test/bare has no judgements"):
+        load(register(qrels=None, name="kg2rag-test/bare"))
     name = register()
     for option, value in {"path": tmp_path, "setting": "distractor", "revision": "main", "split": "test"}.items():
         with pytest.raises(ValueError, match=option):

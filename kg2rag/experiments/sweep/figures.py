@@ -22,7 +22,7 @@ from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots
 from kg2rag.report.html import document, render
 from kg2rag.report.plots import GREY, INK, PALETTE, marks
-from kg2rag.report.plots.style import WIDTH, bare
+from kg2rag.report.plots.style import WIDTH, bare, figure, panels
 from kg2rag.retrievers.systems import parameters
 from kg2rag.types import FloatArray
 
@@ -63,11 +63,8 @@ def main_effects(result: SweepResult, system: str) -> Figure:
     """
     table, scale = effects(result, system), 100.0
     names = list(dict.fromkeys(table["parameter"]))
-    across = min(3, max(len(names), 1))
-    down = -(-max(len(names), 1) // across)
-    figure = Figure(figsize=(WIDTH, 2.7 * down), layout="constrained")
-    axes = figure.subplots(down, across, squeeze=False, sharey=True)
-    for axis, name in zip(axes.flat, names, strict=False):
+    made, axes = panels(names, min(3, len(names)), 2.7)
+    for axis, name in zip(axes, names, strict=True):
         part = table[table["parameter"] == name]
         places = np.arange(len(part))
         low, high, mean = (scale * part[column].to_numpy(dtype=float) for column in ("low", "high", "mean"))
@@ -80,10 +77,8 @@ def main_effects(result: SweepResult, system: str) -> Figure:
         axis.set_xlim(-0.5, len(part) - 0.5)
         _name_places(axis, list(part["value"]), letters=30)
         _plain(axis, f"{name}: {part['says'].iloc[0]}" if part["says"].iloc[0] else name)
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
-    axes[0, 0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
-    return figure
+    axes[0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
+    return made
 
 
 def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
@@ -100,9 +95,8 @@ def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = No
     means = frame.pivot_table(index=rows, columns=columns, values=f"dev {result.objective}", aggfunc="mean")
     means = 100 * means.reindex(index=_ordered(frame[down]), columns=_ordered(frame[across]))
     values = means.to_numpy(dtype=float)
-    size = (min(WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0])
-    figure = Figure(figsize=size, layout="constrained")
-    axis = figure.subplots()
+    made = figure(1.2 + 0.42 * values.shape[0], min(WIDTH, 2.2 + 0.9 * values.shape[1]))
+    axis = made.subplots()
     image = axis.imshow(values, aspect="auto", cmap="cividis")
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
     for (i, j), value in np.ndenumerate(values):
@@ -114,12 +108,11 @@ def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = No
     axis.set_ylabel(down, fontsize=9.5, color=INK)
     axis.set_xlabel(across, fontsize=9.5, color=INK)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK)
-    for side in axis.spines.values():
-        side.set_visible(False)
-    bar = figure.colorbar(image, ax=axis, fraction=0.04)
+    axis.spines[:].set_visible(False)
+    bar = made.colorbar(image, ax=axis, fraction=0.04)
     bar.ax.tick_params(length=0, labelsize=8.5, labelcolor=INK)
     bar.outline.set_visible(False)
-    return figure
+    return made
 
 
 def front(costs: FloatArray, gains: FloatArray) -> list[int]:
@@ -139,8 +132,8 @@ def pareto(result: SweepResult) -> Figure:
     gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
     costs = frame["ms_per_query"].to_numpy(dtype=float)
     known = np.flatnonzero(np.isfinite(costs))
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axis = figure.subplots()
+    made = figure(3.9)
+    axis = made.subplots()
     for system, mark in marks(list(dict.fromkeys(frame["system"])), "").items():
         at = known[(frame["system"] == system).to_numpy()[known]]
         shape: Any = {"marker": mark.point, "color": mark.colour, "label": system}
@@ -151,8 +144,8 @@ def pareto(result: SweepResult) -> Figure:
     axis.set_xlabel("milliseconds per query", fontsize=9.5, color=INK)
     axis.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
     _plain(axis, "")
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
-    return figure
+    made.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
+    return made
 
 
 def _of(result: SweepResult, system: str) -> pd.DataFrame:

@@ -166,14 +166,12 @@ class Sweep:
         """What `run` would do, in words; nothing is run or written."""
         counts = pd.Series([one.system for one in self.configurations]).value_counts(sort=False)
         parts = self.split.labels(self.dataset)
-        return "\n".join(
-            [
-                f"{self.name}: {len(self.configurations)} configurations: "
-                + ", ".join(f"{count} {system}" for system, count in counts.items()),
-                f"Questions: {parts.count('dev')} dev, {parts.count('test')} test",
-                f"Setting: {self.dataset.setting}; graphs: {', '.join(self.sources)}; encoder: {self.embedder[0]}",
-                "Runs that are in the store are read, not run again.",
-            ]
+        listed = ", ".join(f"{count} {system}" for system, count in counts.items())
+        return (
+            f"{self.name}: {len(self.configurations)} configurations: {listed}\n"
+            f"Questions: {parts.count('dev')} dev, {parts.count('test')} test\n"
+            f"Setting: {self.dataset.setting}; graphs: {', '.join(self.sources)}; encoder: {self.embedder[0]}\n"
+            "Runs that are in the store are read, not run again."
         )
 
     def run(
@@ -187,10 +185,7 @@ class Sweep:
     ) -> SweepResult:
         """Run what the store does not have, save all results into a folder and return them.
 
-        Parameters
-        ----------
-        jobs, backend, cluster : who runs configurations, as `kg2rag.compute.workers` takes them.
-
+        `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes them.
         Raises ValueError: an error in the sweep, or in jobs and backend.
         """
         wanted, size = self.configurations, 1
@@ -231,9 +226,7 @@ class Sweep:
 def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:
     """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
 
-    Parameters
-    ----------
-    path : file or folder of the data; no sweep file contains it, because those are shared and data are not.
+    `path` : file or folder of the data; no sweep file contains it, because those are shared and data are not.
     """
     file = Path(file)
     if not file.is_file():
