@@ -154,7 +154,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
         """
         kb, graph = self.kb, tri_graph(self.kb)
-        texts = partial(mention_sentences, kb.mentions, kb.corpus)
+        texts = partial(mention_sentences, kb.mentions, kb.corpus)  # those that mention something
         sentences = kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(texts()[1])))
         rows, none = graph.sentence_rows, Activation(-1.0, 0)
         open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)

@@ -46,13 +46,10 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
     assert [parts[f"{side} rank"] for side in given] == [2, 1, 1]
 
 
-def test_hits_carry_the_triple_of_the_subgraph_that_they_state(kb_of: Build) -> None:
+def test_hits_carry_the_triple_that_they_state_of_a_subgraph_of_those_most_similar_to_the_query(kb_of: Build) -> None:
     ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
     assert [[str(triple) for triple in hit.path] for hit in ranking] == [["Grace -[met]-> Ada"], [], []]
     assert ([entity.name for entity in ranking.notes.entities], ranking.notes.triples) == (["Ada"], 1)
-
-
-def test_the_subgraph_keeps_the_triples_most_similar_to_the_query(kb_of: Build) -> None:
     system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), max_triples=1)
     assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == ["p2"]
 
@@ -62,14 +59,11 @@ def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
     assert PracticalGraphRAG(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
     dense_only = PracticalGraphRAG(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
     assert dense_only.passage_ids == Dense(kb).retrieve("Ada").passage_ids
+    with pytest.raises(ValueError, match=r"One of passage_weight, .* must be above 0"):
+        PracticalGraphRAG(kb, passage_weight=0, entity_weight=0, relation_weight=0)
 
 
 def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
     ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
     assert sorted(ranking.passage_ids) == ["p0", "p2"]
     assert ranking.notes.triples == 1
-
-
-def test_one_of_the_three_rankings_must_count(kb_of: Build) -> None:
-    with pytest.raises(ValueError, match=r"One of passage_weight, .* must be above 0"):
-        PracticalGraphRAG(kb_of(*PAGES), passage_weight=0, entity_weight=0, relation_weight=0)

@@ -207,22 +207,19 @@ class KG2RAGOfficial(VectorRetriever):
         if by_cosine:
             linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
             fill = sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
-            ordered_by = "similarity"
         else:  # all are reranked one by one where there is no tree, the rest where trees gave too few
             too_few = len(chosen) < self.context // 2 or not trees
             rest = [row for row in nodes if row not in chosen] if too_few else []
             pairs = [(query.text, joined_texts(self.kb)[row]) for row in rest]
             best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context].tolist()
             # The released code looks the positions of the rest up in the list of all.
-            fill, ordered_by = [(nodes if trees else rest)[at] for at in best], "the reranker"
+            fill = [(nodes if trees else rest)[at] for at in best]
         rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
         if "order" not in self.undone and (trees or by_cosine):
             rows = [row for row in nodes if row in rows]
-        note = "the trees did not fill the context: the reranker added the others"
+        note = "the trees did not fill the context: the reranker added the others" if fill and not by_cosine else ""
         if not trees:
-            note = f"no triple among the passages: ordered by {ordered_by}"
-        elif by_cosine or not fill:
-            note = ""
+            note = f"no triple among the passages: ordered by {'similarity' if by_cosine else 'the reranker'}"
         return {row: chosen.get(row, UNCHOSEN) for row in rows}, note
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:

@@ -83,20 +83,17 @@ def _prompt(pairs: Pairs) -> str:
 def read_order(order: Sequence[int], n: int) -> list[int]:
     """The places, from 0, that an answer puts the numbers 1 to `n` in.
 
-    A number that follows itself counts once, and one number left out comes last. ValueError: several left out, or one
-    at two places, would be a guess.
+    A number that follows itself counts once, and one number left out comes last. ValueError: anything else is a guess.
 
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
     """
-    once = [number for number, _ in groupby(order)]
-    missing = sorted({*range(1, n + 1)} - {*once})
-    if unknown := [number for number in once if not 1 <= number <= n]:
-        raise ValueError(f"it orders {unknown[0]}, but the passages are 1 to {n}")
-    if twice := [number for number in once if once.count(number) > 1]:
-        raise ValueError(f"it puts passage {twice[0]} at two places")
-    if len(missing) > 1:
-        raise ValueError(f"it leaves out {len(missing)} of {n} passages, so that their order would be a guess")
+    once, known = [number for number, _ in groupby(order)], range(1, n + 1)
+    missing = [number for number in known if number not in once]
+    if sorted([*once, *missing]) != [*known] or len(missing) > 1:
+        raise ValueError(
+            f"of the passages 1 to {n}, each once, it gives the order {', '.join(map(str, order)) or 'none'}"
+        )
     return [number - 1 for number in (*once, *missing)]
 
 

@@ -190,8 +190,5 @@ def test_without_organisation_nothing_that_was_expanded_is_dropped(kb: Knowledge
     assert ids(paper, 10) == ids(Dense(kb), 10)  # ordered by similarity
     assert ids(KG2RAGOfficial(kb)) <= ids(released)
     assert released.retrieve("bridge").notes.warning == "not organised"
-
-
-def test_without_either_it_is_dense_retrieval_and_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match="'dense'"):
-        kg2rag(kb, expansion=False, organisation=False)
+        kg2rag(kb, expansion=False, organisation=False)  # which that would be

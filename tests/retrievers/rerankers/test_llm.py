@@ -95,17 +95,9 @@ def test_texts_are_one_line_each_cut_and_put_in_as_they_are(reranker_of: Maker) 
     assert 'Query: "who \\"is\\" {n}?\\n"\n' in prompt
 
 
-@pytest.mark.parametrize(
-    ("order", "says"),
-    [
-        ([], "leaves out 3 of 3 passages"),
-        ([1, 2, 1, 3], "puts passage 1 at two places"),
-        ([1, 2, 4], "orders 4, but the passages are 1 to 3"),
-    ],
-)
-def test_an_answer_of_several_readings_fails_and_names_the_query(
-    reranker_of: Maker, order: list[int], says: str
-) -> None:
+@pytest.mark.parametrize("order", [[], [1], [1, 2, 1, 3], [1, 2, 4]])
+def test_an_answer_of_several_readings_fails_and_names_the_query(reranker_of: Maker, order: list[int]) -> None:
+    says = f"1 to 3, each once, .* {', '.join(map(str, order))}"
     with serving(saying(*order)) as server, pytest.raises(CompletionError, match=says) as error:
         reranker_of(server).score_lists([pairs(1, 2, 3, query="who built it")])
     assert str(error.value).startswith("output: query 'who built it': ")
