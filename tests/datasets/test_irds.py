@@ -110,7 +110,7 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
     data = load(register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
     assert [question.text for question in data.questions] == ["what crosses?", "where?"]
     assert data.source["notes"]["judgements of queries without text left out"] == 1  # type: ignore[index]
-    titled = [("Bridge", "It crosses the river."), ("", "Abbey"), ("", "A bog.")]
+    titled = [("Bridge", "It crosses the river."), ("", "Abbey"), ("", "A canal.")]
     assert [(each.title, each.text) for each in data.corpus] == titled
     assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
 
