@@ -91,7 +91,7 @@ class Pool:
         if self.passages == "paragraph":
             # None marks a passage without a split of its own, which the table takes as null.
             splits = [one.sentences and [text.strip() for text in one.sentences] for one in paragraphs]
-            return Corpus.from_passages((one.passage for one in paragraphs), splits)  # type: ignore[arg-type]
+            return Corpus.from_passages((one.passage for one in paragraphs), splits)
         given = [(one, index, id_) for one in paragraphs for index, id_ in one.ids("sentence").items()]
         exact = [(one.sentences or ())[index] for one, index, _ in given]
         sentences = [

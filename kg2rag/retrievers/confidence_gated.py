@@ -3,14 +3,12 @@
 The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs: every default but
 one, the confidence, the scores and the gate. Ours:
 
-- `min_score`. Their 0.7 is of another encoder. 0.35 is the largest step of 0.05 that keeps 95 % of the gold passages
-  among MiniLM's five best hits of the 100 MuSiQue training questions that HippoRAG tuned on (137 of 142; 0.7 keeps 9).
-- A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by how
-  often they name it. The design takes the first that its database returns.
+- `min_score`: their 0.7 is of another encoder; 0.35 keeps 95 % of the gold passages among MiniLM's five best hits.
+- A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by cosine
+  or by how often they name it. The design takes the first that its database returns.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls. It
-  also answers a query that is a name and nothing else where no passage is similar enough to that, as a short name.
-- `passage_score`. Theirs is a constant 1, a placeholder: in a graph without strengths corpus order then decides among
-  graph hits, all above text hits of a smaller cosine. The cosine was chosen on training questions (docs/decisions).
+  also answers a query that is a name and nothing else where no passage is similar enough to that.
+- `passage_score`: theirs is a constant 1, a placeholder (docs/decisions).
 
 A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is.
 """
@@ -29,7 +27,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
+from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.text.normalisation import normalise
@@ -37,24 +35,13 @@ from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Sha
 
 COLOUR = "#009E73"  # in plots
 NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
+_GOLD = "min_score = 0.35, the largest of steps of .05 that keeps 95 % of the gold"
+_SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
+_TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned(
-        "confidence_gated",
-        "min_score = 0.35, the largest of steps of .05 that keeps 95 % of the gold",
-        "chosen",
-        20,
-        sets=("musique-100",),
-    ),
-    Tuned(
-        "confidence_gated",
-        "passage_score = cosine",
-        "known",
-        10,
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500"),
-        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
-    ),
+    Tuned("confidence_gated", _GOLD, "chosen", 20, ("musique-100",)),
+    Tuned("confidence_gated", "passage_score = cosine", "known", 10, _SETS, _TRAINING),
 )
-
 WORDS = Words(
     "confidence-gated",
     (
@@ -72,11 +59,10 @@ WORDS = Words(
         (
             "graphContext, source.entity, source.hops",
             "kg2rag.context(…)",
-            "graph_context; entity and hops of a citation",
+            "graph_context; a citation's entity and hops",
         ),
     ),
 )
-
 # Of the text hits, by stage: part of the score, source, formula
 TEXT = {"vector": ("cosine", "dense", "cosine"), "bm25": ("bm25", "bm25", "1 / (1 + 1 / bm25)")}
 
@@ -90,13 +76,12 @@ class GateNotes(Notes):
     confidence: float = 0.0
 
 
-@speaks(WORDS)
+@WORDS
 @dataclass(frozen=True)
 class ConfidenceGated(LinksEntities, Retriever):
-    """Dense hits, joined by passages of related entities where the confidence allows it.
+    """Dense hits, joined by passages of related entities where the `confidence` allows it.
 
-    confidence = 0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, and
-    a graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the confidence, the
+    A graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the confidence, the
     entities recognised, and as `warning` why the graph was not used.
 
     Parameters
@@ -156,11 +141,10 @@ class ConfidenceGated(LinksEntities, Retriever):
         stage, rows, found = text
         part, source, formula = TEXT[stage]
         scores = found if stage == "vector" else squashed(found)
-        best = float(scores[0]) if len(scores) else 0.0
-        sure = confidence(query.text, bool(links), best) if self.use_graph else 0.5
-        skipped = "" if self.use_graph else "use_graph is False"
-        if self.use_graph and (not links or sure < self.min_confidence):
-            below = f"confidence below {self.min_confidence:g}"
+        sure, skipped = 0.5, "use_graph is False"
+        if self.use_graph:
+            sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
+            below = f"confidence below {self.min_confidence:g}" if sure < self.min_confidence else ""
             skipped = below if links else "the query names no entity of the graph"
         reached = {} if skipped else self._reached(query, links, mask)
         for row in rows.tolist():
@@ -184,8 +168,7 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""
-        least = 10 * self.min_graph_score
-        reached: dict[int, Related] = {}
+        least, reached = 10 * self.min_graph_score, dict[int, Related]()
         for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=least):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
@@ -209,36 +192,26 @@ class ConfidenceGated(LinksEntities, Retriever):
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Whether the query's entities lead to a passage, the gate was open, and the limits let it in."""
         (links,), (mask,) = self.entity_linker.link_batch([query]), self.kb.candidates([query])
-        unlimited, skipped = replace(self, max_chunks=self.most), ranking.notes.warning
+        skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
-        met = [] if skipped else list(unlimited._reached(query, links, mask))
+        met = [] if skipped else list(replace(self, max_chunks=self.most)._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
+        closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
         kept = f"{unread}below the {self.max_chunks} kept of each related entity"
-        closed = unread + (f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}")
-        away = f"{unread}no entity of the query leads to it"
         return (
-            step("linked", "entity not linked", away, linked, ranking.rows),
-            step("expanded", "not expanded", closed, met, ranking.rows),
+            step("linked", "entity not linked", f"{unread}no entity of the query leads to it", linked, ranking.rows),
+            step("expanded", "not expanded", unread + closed, met, ranking.rows),
             step("kept", "pruned", kept, ranking.rows),
         )
 
 
 def squashed(bm25: FloatArray) -> FloatArray:
-    """1 / (1 + 1 / score), in [0, 1): 0 stays 0, and the order stays.
-
-    >>> squashed(np.array([0.0, 1.0, 3.0])).tolist()
-    [0.0, 0.5, 0.75]
-    """
+    """1 / (1 + 1 / score), in [0, 1): 0 stays 0, and the order stays."""
     return bm25 / (1 + bm25)
 
 
 def confidence(text: str, names_entity: bool, best_score: float) -> float:
-    """The confidence of a query: 0.3 specificity + 0.3 recognition + 0.4 quality of the text search.
-
-    Parameters
-    ----------
-    text : of the query; its length in characters, up to 100, measures its specificity.
-    best_score : of its text hits, in [0, 1]; 0 where there are none.
+    """0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, in [0, 1].
 
     >>> round(confidence("x" * 50, True, 0.5), 3)
     0.65

@@ -1,8 +1,7 @@
 """Query -> Ranking: the two kinds of strategy, `Retriever` and `Stage`, and `>>`, which joins them.
 
 Everything else in this room is a frozen dataclass that implements one of these; its constructor arguments are its
-configuration, checked when it is made, and its `repr` is the line a report prints. `kg2rag.testing.check_retriever`
-tests the promises made here.
+configuration, and its `repr` is the line a report prints. `kg2rag.testing.check_retriever` tests the promises.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
 
-Builder = TypeVar("Builder", bound=Callable[..., Any])
-
+Builder = TypeVar("Builder")
 MAX_CHARACTERS = 10_000
 """Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
 
@@ -26,13 +24,9 @@ MAX_CHARACTERS = 10_000
 class Tuned(NamedTuple):
     """Numbers of a system that were chosen by looking at questions; a strategy's file lists such as `TUNING`.
 
-    Attributes
-    ----------
-    kind : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
-        chosen or fitted on other questions, while scores on these were known from a version before.
-    variants : how many were compared, this one included; None where nobody counted.
-    sets : reported sets that were in view.
-    training : training questions, which are never reported on.
+    `kind` : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
+    chosen or fitted on other questions, while scores on these were known. `variants` : how many were compared, this one
+    included; None where nobody counted. `sets` : reported sets that were in view. `training` : never reported on.
     """
 
     system: str
@@ -43,8 +37,12 @@ class Tuned(NamedTuple):
     training: tuple[str, ...] = ()
 
 
-class Words(NamedTuple):
-    """What a design calls the parameters of its strategy: its word, ours, and a note; a strategy's file has `WORDS`."""
+@dataclass(frozen=True)
+class Words:
+    """What a design calls the parameters of its strategy: its word, ours, and a note; a strategy's file has `WORDS`.
+
+    Decorates a class or function: a design's word for one of its parameters is refused, and ours named.
+    """
 
     design: str
     rows: tuple[tuple[str, str, str], ...]
@@ -56,27 +54,24 @@ class Words(NamedTuple):
                 return f"{name!r} is a word of the {self.design} design. Here: {ours}{note and f' ({note})'}."
         return ""
 
-
-def speaks(words: Words) -> Callable[[Builder], Builder]:
-    """A class or function that refuses a design's word for one of its parameters, and names its own."""
-
-    def of(builder: Builder) -> Builder:
-        known = inspect.signature(builder).parameters
-        made: Any = getattr(builder, "__init__") if isinstance(builder, type) else builder  # noqa: B009
+    def __call__(self, builder: Builder) -> Builder:
+        """The class or function, which refuses the design's words."""
+        target: Any = builder
+        known, is_class = inspect.signature(target).parameters, isinstance(target, type)
+        made = target.__init__ if is_class else target
 
         @wraps(made)
         def call(*context: Any, **given: Any) -> Any:
-            for said in filter(None, (words.refusal(name, known) for name in given)):
+            for said in filter(None, (self.refusal(name, known) for name in given)):
                 raise ParameterError(said)
             return made(*context, **given)
 
-        target: Any = builder if isinstance(builder, type) else call
-        if isinstance(builder, type):
+        if is_class:
             target.__init__ = call
-        target.refusal = words.refusal
-        return cast(Builder, target)
-
-    return of
+        else:
+            target = call
+        target.refusal = self.refusal
+        return cast("Builder", target)
 
 
 def _snake(word: str) -> str:
@@ -90,9 +85,7 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
         if isinstance(queries, str) or not isinstance(queries, Sequence):
-            raise TypeError(
-                f"queries must be a list of Query, not {called(queries)}. One question: retrieve('Who?', k)."
-            )
+            raise TypeError(f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')].")
         for at, query in enumerate(queries):
             if not isinstance(query, Query):
                 raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
@@ -103,11 +96,10 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, queries, *k, **named)
         found = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
         for i, length in cut.items() if found and len(found) == len(queries) else ():  # the contract's check reports
-            one = found[i]
-            ranking = one.ranking if isinstance(one, Trace) else one
+            ranking = found[i].ranking if isinstance(found[i], Trace) else found[i]
             notes = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
-            ranking = replace(ranking, notes=notes)
-            found[i] = replace(one, ranking=ranking) if isinstance(one, Trace) else ranking
+            cut_one = replace(ranking, notes=notes)
+            found[i] = replace(found[i], ranking=cut_one) if isinstance(found[i], Trace) else cut_one
         return found
 
     return guarded
@@ -117,8 +109,8 @@ class Retriever(ABC):
     """Finds passages for queries.
 
     The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of those at a larger
-    one; every query gets a ranking, the empty string included; a query with candidates gets no other passages.
-    Whatever class implements it, it is handed the first 10,000 characters of a query; the ranking says so.
+    one; every query gets a ranking, the empty string included; a query with candidates gets no other passages; the
+    first 10,000 characters of a query are read.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -190,10 +182,8 @@ class Stage(ABC):
         """Whether `apply` encodes texts that it finds on the way, which `Pipeline.prepare` then does beforehand."""
         return False
 
-    @property
-    def expands(self) -> bool:
-        """Whether the hits read are seeds, from which `apply` searches on."""
-        return False
+    expands = False
+    """Whether the hits read are seeds, from which `apply` searches on."""
 
     @abstractmethod
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
@@ -206,9 +196,8 @@ class Stage(ABC):
         return [trace.then(name, self.depth, ranking) for trace, ranking in zip(before, after, strict=True)]
 
     def __rrshift__(self, before: object) -> Pipeline:
-        raise TypeError(
-            f"{called(before)} is no Retriever; a pipeline begins with one: Dense(kb) >> {type(self).__name__}(...)."
-        )
+        wanted = f"a pipeline begins with one: Dense(kb) >> {type(self).__name__}(...)"
+        raise TypeError(f"{called(before)} is no Retriever; {wanted}.")
 
 
 @dataclass(frozen=True)
@@ -217,11 +206,6 @@ class Pipeline(Retriever):
 
     retriever: Retriever
     stages: tuple[Stage, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.stages:
-            raise ValueError("A pipeline needs at least one stage; without any, use the retriever itself.")
 
     def __repr__(self) -> str:
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])

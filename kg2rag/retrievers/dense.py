@@ -1,14 +1,11 @@
-"""Query -> the passages whose vectors lie nearest, by cosine, exactly.
-
-Strategies that search a graph from what a query names share `WalkOrDense`; other queries get the dense ranking.
-"""
+"""Query -> the passages whose vectors lie nearest, by cosine; and what strategies share that fall back to these."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -50,14 +47,12 @@ class Dense(VectorRetriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb, notes = self.kb, Notes("cosine", "dense")
+        kb, rankings = self.kb, []
+        ranked = partial(Ranking.of, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
         found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
-
-        def ranked(query: Query, rows: IntArray, cosines: FloatArray) -> Ranking:
-            parts = {"cosine": cosines}
-            return Ranking.of(query.id, rows, cosines, kb.corpus.ids, stages=("dense",), score_parts=parts, notes=notes)
-
-        return [ranked(query, *hits).top(k) for query, hits in zip(queries, found, strict=True)]
+        for query, (rows, cosines) in zip(queries, found, strict=True):
+            rankings.append(ranked(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k))
+        return rankings
 
 
 class WalkOrDense(VectorRetriever, Generic[Start]):
@@ -86,8 +81,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         rankings: list[Ranking] = []
         for block in (queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)):
             starts = self.link(block)
-            linked = [i for i, start in enumerate(starts) if start]
-            plain = [i for i, start in enumerate(starts) if not start]
+            linked, plain = ([i for i, start in enumerate(starts) if bool(start) is has] for has in (True, False))
             found = dense_fallback(self.kb, [block[i] for i in plain], k, self.unlinked)
             if linked:
                 found += self.walk([block[i] for i in linked], [starts[i] for i in linked], k)
@@ -97,9 +91,9 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
 
 @dataclass(frozen=True)
 class LatePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples that led to it: `find` says what led to which row, `triples` writes that out.
+    """Corpus row -> the triples that led to it, worked out at a look-up alone: few paths ever are looked up.
 
-    Both are called at a look-up alone: few paths ever are looked up.
+    `find` says what led to which row, `triples` writes that out.
     """
 
     find: Callable[[], Mapping[int, Any]]
@@ -121,12 +115,11 @@ class LatePaths(Mapping[int, tuple[Triple, ...]]):
 
 def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
     """The dense rankings of queries that the graph has no start for, with the reason as a warning."""
-    rankings = Dense(kb).retrieve_batch(queries, k)
-    reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]
-    return [
-        replace(ranking, notes=replace(ranking.notes, warning=reason))
-        for ranking, reason in zip(rankings, reasons, strict=True)
-    ]
+    rankings = []
+    for query, ranking in zip(queries, Dense(kb).retrieve_batch(queries, k), strict=True):
+        warning = f"{without if query.text.strip() else 'empty query'}: dense ranking"
+        rankings.append(replace(ranking, notes=replace(ranking.notes, warning=warning)))
+    return rankings
 
 
 def nearest_names(
@@ -136,10 +129,7 @@ def nearest_names(
     k: int = 1,
     scopes: Sequence[IntArray | None] | None = None,
 ) -> list[list[tuple[str, int, float]]]:
-    """The `k` rows of an index nearest to each name of each query, as (name, row, cosine); among those of its scope.
-
-    `index` is called where there is a name.
-    """
+    """The `k` rows of an index nearest to each name of each query, as (name, row, cosine); among those of its scope."""
     asked = [(i, name) for i, own in enumerate(names) for name in own]
     found: list[list[tuple[str, int, float]]] = [[] for _ in names]
     if asked:

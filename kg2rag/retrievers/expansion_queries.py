@@ -1,22 +1,19 @@
 """Query -> dense hits joined with the hits of queries that the graph writes: "{seed} {neighbour}".
 
-The graph-guided expansion design: it does not return what the graph holds but searches for what the graph relates.
-After the expansion idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it differs in searching
-instead of walking to passages. Ours:
+The graph-guided expansion design, after an idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it
+searches for what the graph relates instead of walking to passages. Ours:
 
-- Proximity is strength / (10 · hop), and at most `max_queries` are searched, which the seeds take in turn, so that a
-  hub leaves the others their share.
-- `dense_depth`. Of two ranks that are joined, a hit of both is first, so that in a long dense list any hit of an
-  expansion came before the question's own best: the design's lists are short.
-- Which entities are seeds: a name of a fair share of the passages has neighbours of every kind, and a rare word is no
-  name. `graph_weight` is just below 1, so that of equal ranks the question's own hit is first.
+- Proximity is strength / (10 · hop); at most `max_queries` are searched, which the seeds take in turn.
+- `dense_depth`: in a long dense list any hit of an expansion came before the question's own best.
+- Names of a fair share of the passages, and rare words, are no seeds. `graph_weight` is just below 1, so that of equal
+  ranks the question's own hit is first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,29 +22,19 @@ from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
-from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
+from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import Count, Natural, Notes, ParameterError, Query, Ranking, Share, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots
+_SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
+_TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
+_LINKING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned(
-        "expansion_queries",
-        "dense_depth, graph_weight, hub_share and no_seeds",
-        "known",
-        100,
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
-        training=("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa"),
-    ),
-    Tuned(
-        "expansion_queries",
-        "min_cosine = 0.55 of its linker",
-        "chosen",
-        None,
-        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
-    ),
+    Tuned("expansion_queries", "dense_depth, graph_weight, hub_share and no_seeds", "known", 100, _SETS, _TRAINING),
+    Tuned("expansion_queries", "min_cosine = 0.55 of its linker", "chosen", None, (), _LINKING),
 )
 WORDS = Words(
     "guided expansion",
@@ -81,7 +68,7 @@ class ExpansionNotes(Notes):
     found_by: Mapping[str, str] = field(default_factory=dict)
 
 
-@speaks(WORDS)
+@WORDS
 @dataclass(frozen=True)
 class ExpansionQueries(LinksEntities, Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
@@ -134,11 +121,8 @@ class ExpansionQueries(LinksEntities, Retriever):
         dense, links = Dense(self.kb), self.entity_linker.link_batch(queries)
         plains = dense.retrieve_batch(queries, max(k, self.dense_depth))
         expansions = [self._expansions(each) for each in links]
-        searches = [
-            Query("", each.text, query.candidates)
-            for query, written in zip(queries, expansions, strict=True)
-            for each in written
-        ]
+        asked = zip(queries, expansions, strict=True)
+        searches = [Query("", each.text, query.candidates) for query, written in asked for each in written]
         found = iter(dense.retrieve_batch(searches, self.hits))
         return [
             self._joined(plain, named, written, [next(found) for _ in written], k)
@@ -162,14 +146,14 @@ class ExpansionQueries(LinksEntities, Retriever):
         named = (link.entity for link in links if graph.types[link.entity] not in self.no_seeds)
         seeds = [entity for entity in named if len(graph.mentions.of(entity)[0]) <= most]
         waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
-        taken: dict[object, Expansion] = {}
+        taken: dict[frozenset[int], Expansion] = {}
         while waiting and len(taken) < self.max_queries:
             for one in list(waiting):
-                pair, expansion = next((each for each in one if each[0] not in taken), (None, None))
-                if expansion is None:
+                new = next((each for each in one if each[0] not in taken), None)
+                if new is None:
                     waiting.remove(one)
                 elif len(taken) < self.max_queries:
-                    taken[pair] = expansion
+                    taken |= (new,)
         alone = (Expansion(graph.names[seed], 1.0, ()) for seed in seeds)
         return [*sorted(taken.values(), key=lambda expansion: -expansion.proximity), *alone]
 
@@ -188,52 +172,43 @@ class ExpansionQueries(LinksEntities, Retriever):
         self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
     ) -> Ranking:
         """The dense ranking fused with what the expansions found, by expansion and rank, if any were written."""
-        why = "no entity of the graph that may be a seed" if links else "no entity of the graph"
-        warning = "" if written else f"{why} was recognised: dense ranking"
-        said = ExpansionNotes(warning=warning, entities=linked_entities(self.kb, links))
-        if not written:
-            said = replace(said, formula=plain.notes.formula, source=plain.notes.source, inputs=plain.notes.inputs)
-            return replace(plain.top(k), notes=said)
         first: dict[int, tuple[int, int]] = {}  # corpus row -> the first expansion that found it, its rank there
         for number, ranking in enumerate(found, start=1):
             for place, row in enumerate(ranking.rows.tolist(), start=1):
                 first.setdefault(row, (number, place))
-        by, places = {row: written[number - 1] for row, (number, _) in first.items()}, np.arange(1.0, len(first) + 1)
-        graph = Ranking.of(
-            plain.query_id,
-            np.array(list(by), dtype=np.int64),
-            1.0 / places,
-            plain.ids,
-            stages=("graph",),
-            score_parts={"place": places},
-            paths=TriplePaths(self.kb.graph, {row: one.path for row, one in by.items()}),
-            notes=Notes("1 / place", "graph"),
-        )
-        lists = [plain.top(self.dense_depth), graph]
-        fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
-        where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
-        notes = replace(
-            said,
-            formula=fused.notes.formula,
-            source=fused.notes.source,
+        by, fused, warning = {row: written[number - 1] for row, (number, _) in first.items()}, plain.top(k), ""
+        if written:
+            places, paths = np.arange(1.0, len(by) + 1), {row: one.path for row, one in by.items()}
+            parts: dict[str, Any] = {"stages": ("graph",), "score_parts": {"place": places}}
+            parts |= {"paths": TriplePaths(self.kb.graph, paths), "notes": Notes("1 / place", "graph")}
+            graph = Ranking.of(plain.query_id, list(by), 1.0 / places, plain.ids, **parts)
+            lists = [plain.top(self.dense_depth), graph]
+            fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
+            where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
+            columns = {"expansion": where[:, 0], "expansion rank": where[:, 1]}
+            fused = replace(fused, score_parts={**fused.score_parts, **columns})
+        else:
+            why = "no entity of the graph that may be a seed" if links else "no entity of the graph"
+            warning = f"{why} was recognised: dense ranking"
+        notes = ExpansionNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            warning=warning,
+            entities=linked_entities(self.kb, links),
             inputs=fused.notes.inputs,
             expansions=tuple(each.text for each in written),
             found_by={plain.ids[row]: one.text for row, one in by.items()},
         )
-        parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
-        return replace(fused, score_parts=parts, notes=notes)
+        return replace(fused, notes=notes)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query named a seed, and whether an expansion query found the passage; dense hits pass."""
-        every = np.arange(len(self.kb.corpus))
+        every, traces = np.arange(len(self.kb.corpus)), []
         unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
-        traces = []
         for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
             linked = every if written else ranking.rows
-            steps = (
-                step("linked", "entity not linked", f"{unread}no seed was recognised", linked),
-                step("expanded", "not expanded", unfound, ranking.rows),
-            )
+            unnamed = step("linked", "entity not linked", f"{unread}no seed was recognised", linked)
+            steps = (unnamed, step("expanded", "not expanded", unfound, ranking.rows))
             traces.append(Trace(ranking.top(k), steps))
         return traces

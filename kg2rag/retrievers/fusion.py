@@ -14,7 +14,7 @@ import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import min_max
-from kg2rag.types import Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types import FloatArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
 METHODS = ("max", "rrf", "sum")
@@ -59,10 +59,10 @@ class Fusion(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Fuse the first `depth` hits of every retriever."""
         runs = [retriever.retrieve_batch(queries, self.depth) for retriever in self.retrievers]
-        return [
-            fuse_rankings(rankings, self.weights, k, method=self.method, constant=self.constant)
-            for rankings in zip(*runs, strict=True)
-        ]
+        return [self._fused(rankings, k) for rankings in zip(*runs, strict=True)]
+
+    def _fused(self, rankings: Sequence[Ranking], k: int) -> Ranking:
+        return fuse_rankings(rankings, self.weights, k, method=self.method, constant=self.constant)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every retriever."""
@@ -72,14 +72,12 @@ class Fusion(Retriever):
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The union of the members' rankings, and of the hits that were read of them."""
         members = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
-        traces = []
+        traces, why = [], f"below the first {self.depth} hits of every member"
         for own in zip(*members, strict=True):
-            rankings = [trace.ranking for trace in own]
-            read = [ranking.top(self.depth) for ranking in rankings]
-            fused = fuse_rankings(read, self.weights, k, method=self.method, constant=self.constant)
-            found = step("retrieved", "not retrieved", "in no member's ranking", *(each.rows for each in rankings))
-            why = f"below the first {self.depth} hits of every member"
-            traces.append(Trace(fused, (found, step("read", "pruned", why, *(each.rows for each in read)))))
+            read = [trace.ranking.top(self.depth) for trace in own]
+            found = step("retrieved", "not retrieved", "in no member's ranking", *(one.ranking.rows for one in own))
+            steps = (found, step("read", "pruned", why, *(each.rows for each in read)))
+            traces.append(Trace(self._fused(read, k), steps))
         return traces
 
 
@@ -101,12 +99,7 @@ def fuse(
 
 
 def fuse_rankings(
-    rankings: Sequence[Ranking],
-    weights: Sequence[float],
-    k: int,
-    *,
-    method: str = "rrf",
-    constant: float = RRF_CONSTANT,
+    rankings: Sequence[Ranking], weights: Sequence[float], k: int, method: str = "rrf", constant: float = RRF_CONSTANT
 ) -> Ranking:
     """Fuse rankings of one query; each goes by the name of its first stage, numbered where two share one.
 
@@ -123,13 +116,12 @@ def fuse_rankings(
     codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
     stages, terms, formulas, looked = list[str](), list[str](), dict[str, str](), dict[str, str]()
     for i, (name, at, ranking, weight) in enumerate(zip(names, places, rankings, weights, strict=True)):
+        values = unweighted = min_max(ranking.scores)
+        terms.append(f"{number(weight)} · {name} scaled")
         if method == "rrf":
             values = np.arange(1, len(ranking) + 1, dtype=np.float64)
             unweighted = 1.0 / (constant + values)
-            terms.append(f"{number(weight)} / ({number(constant)} + {name} rank)")
-        else:
-            values = unweighted = min_max(ranking.scores)
-            terms.append(f"{number(weight)} · {name} scaled")
+            terms[-1] = f"{number(weight)} / ({number(constant)} + {name} rank)"
         scores[i, at], read[i, at], given[i, at] = ranking.scores, values, weight * unweighted
         codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
         labels, of = [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])], sources(ranking)
@@ -137,8 +129,10 @@ def fuse_rankings(
         formulas |= dict.fromkeys(labels, terms[-1])
         looked |= zip(labels, (of[stage] for stage in ranking.stages), strict=True)
     most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
-    columns, join = zip(names, given, read, scores, strict=True), np.maximum if method == "max" else np.add
-    what, formula = "rank" if method == "rrf" else "scaled", formulas if method == "max" else " + ".join(terms)
+    join, what = np.maximum if method == "max" else np.add, "rank" if method == "rrf" else "scaled"
+    formula, parts = formulas if method == "max" else " + ".join(terms), dict[str, FloatArray]()
+    for name, gave, value, score in zip(names, given, read, scores, strict=True):
+        parts |= {name: gave, f"{name} {what}": value, f"{name} score": score}
     return Ranking.of(
         rankings[0].query_id,
         rows,
@@ -146,11 +140,7 @@ def fuse_rankings(
         rankings[0].ids,
         stages=tuple(stages),
         stage_codes=codes[most, np.arange(len(rows))],
-        score_parts={
-            part: column
-            for name, gave, value, score in columns
-            for part, column in ((name, gave), (f"{name} {what}", value), (f"{name} score", score))
-        },
+        score_parts=parts,
         paths=first_of(*(ranking.paths for ranking in rankings)),
         notes=FusionNotes(formula, looked, method=method, inputs=tuple(ranking.notes for ranking in rankings)),
     ).top(k)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
-from kg2rag.knowledge.graph.paths import Components, TriplePaths
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.around import LinksEntities
+from kg2rag.retrievers.around import LinksEntities, components
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Pipeline, Stage, Tuned, Words, speaks
+from kg2rag.retrievers.contract import Pipeline, Stage, Tuned, Words
 from kg2rag.retrievers.dense import Dense, min_max
 from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -29,24 +29,12 @@ from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weigh
 from kg2rag.types.rankings import number, top_with_ties
 
 COLOUR = "#009E73"  # in plots
+_SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
+_TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
-    Tuned(
-        "graph_augmented",
-        "depth = 10 and mentions = passage",
-        "known",
-        10,
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500"),
-        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
-    ),
-    Tuned(
-        "graph_augmented",
-        "min_cosine = 0.55 of its linker",
-        "chosen",
-        None,
-        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
-    ),
+    Tuned("graph_augmented", "depth = 10 and mentions = passage", "known", 10, _SETS, _TRAINING),
+    Tuned("graph_augmented", "min_cosine = 0.55 of its linker", "chosen", None, (), _TRAINING),
 )
-
 WORDS = Words(
     "graph-augmented",
     (
@@ -91,11 +79,9 @@ class Reached(NamedTuple):
 
     def path(self, at: int) -> tuple[int, ...]:
         """The triples that led to the entity of that number."""
-        for around in self.around:
-            if at < len(around.entities):
-                break
-            at -= len(around.entities)
-        return around.neighbour(at).path
+        first, *rest = self.around
+        size = len(first.entities)
+        return first.neighbour(at).path if at < size else self._replace(around=tuple(rest)).path(at - size)
 
 
 @dataclass(frozen=True)
@@ -106,14 +92,13 @@ class GraphAugmentNotes(Notes):
     scaled: bool | None = None
 
 
-@speaks(WORDS)
+@WORDS
 @dataclass(frozen=True)
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
     Scores outside [-1, 1], such as BM25's, and those of which the best is below 0.1, such as those of a rank fusion or
-    of PageRank, are min-max scaled within the hits read, and the notes say so: the graph would weigh nothing beside the
-    former, and everything beside the latter.
+    of PageRank, are min-max scaled within the hits read, and the notes say so.
 
     Parameters
     ----------
@@ -161,13 +146,10 @@ class GraphAugment(LinksEntities, Stage):
         parts["graph"] = np.nan_to_num(parts["graph"])
         scores = self.alpha * text + self.beta * parts["graph"]
         scores[n:] += TIE * cosines
+        first, added = ({name: each[half] for name, each in parts.items()} for half in (slice(n), slice(n, None)))
         groups = {
-            "hybrid": (
-                rows[:n],
-                scores[:n],
-                {**ranking.score_parts, **{name: each[:n] for name, each in parts.items()}},
-            ),
-            "graph": (fresh, scores[n:], {**{name: each[n:] for name, each in parts.items()}, "graph cosine": cosines}),
+            "hybrid": (rows[:n], scores[:n], {**ranking.score_parts, **first}),
+            "graph": (fresh, scores[n:], {**added, "graph cosine": cosines}),
         }
         notes = GraphAugmentNotes(
             f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
@@ -183,12 +165,11 @@ class GraphAugment(LinksEntities, Stage):
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        alone = (reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid)
-        rows, scores = reached.rows[alone], reached.parts["graph"][alone]
-        if not (self.max_chunks and len(rows)):
+        alone = np.flatnonzero((reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid))
+        if not (self.max_chunks and len(alone)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        first = top_with_ties(scores, self.max_chunks)
-        rows, scores = rows[first], scores[first]
+        alone = alone[top_with_ties(reached.parts["graph"][alone], self.max_chunks)]
+        rows, scores = reached.rows[alone], reached.parts["graph"][alone]
         cosines = self.kb.dense.cosines(vector, rows)
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]
@@ -197,14 +178,15 @@ class GraphAugment(LinksEntities, Stage):
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
         around = tuple(graph.neighbourhood([entity], hops=self.hops) for entity in entities)
-        near = np.concatenate([np.empty(0, dtype=np.int64), *(each.entities for each in around)])
+        none = [np.empty(0, dtype=np.int64)]
+        near = np.concatenate([*none, *(each.entities for each in around)])
         at, which = gather(graph.mentions.indptr, near)
         if mask is not None:
             kept = np.isin(graph.mentions.others[at], mask)
             at, which = at[kept], which[kept]
         rows = graph.mentions.others[at].astype(np.int64)
-        strength = np.concatenate([np.empty(0), *(each.weights for each in around)])[which]
-        hop = np.concatenate([np.empty(0), *(each.hops for each in around)])[which]
+        strength = np.concatenate([*none, *(each.weights for each in around)])[which]
+        hop = np.concatenate([*none, *(each.hops for each in around)])[which]
         mentions = graph.mentions.counts[at] if self.mentions == "passage" else graph.mention_counts[near][which]
         score = graph_score(strength, hop, mentions)
         best = np.lexsort((-score, rows))  # stable: of equal scores the first
@@ -216,13 +198,11 @@ class GraphAugment(LinksEntities, Stage):
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
         if not self.use_graph:
             return super().trace(queries, before)
-        read = [trace.ranking.top(self.depth) for trace in before]
-        joined = Components.of_graph(self.kb.graph)
+        read, traces = [trace.ranking.top(self.depth) for trace in before], []
         unread = f"not among the first {self.depth} hits, and "
-        traces = []
         for after, links in zip(self.apply(queries, read), self.entity_linker.link_batch(queries), strict=True):
             entities = [link.entity for link in links]
-            linked, reached = joined.rows_with(entities), self._reached(entities).rows
+            linked, reached = components(self.kb).rows_with(entities), self._reached(entities).rows
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
             steps = (
                 step("linked", "entity not linked", unread + none, linked, after.rows),
@@ -235,14 +215,12 @@ class GraphAugment(LinksEntities, Stage):
 
 def _needs_scaling(ranking: Ranking) -> bool:
     """Whether scores are not of the order of a graph score: ranks, the tiny shares of a walk, or above 1."""
-    if not len(ranking):
-        return False
-    greatest = np.abs(ranking.scores[[0, -1]]).max()
+    greatest = np.abs(ranking.scores).max(initial=0)
     tiny = ranking.notes.method == "rrf" if isinstance(ranking.notes, FusionNotes) else 0 < greatest < TINY
-    return bool(greatest > 1 + ROUNDING or tiny)
+    return bool(len(ranking) and (greatest > 1 + ROUNDING or tiny))
 
 
-@speaks(WORDS)
+@WORDS
 @checked
 def graph_augmented(
     kb: KnowledgeBase,
@@ -258,11 +236,9 @@ def graph_augmented(
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
-    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25. What else there is to set are parameters
-    of `GraphAugment`; its `alpha` is the design's.
+    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of `GraphAugment`.
     """
     weights = (dense_share, round(1 - dense_share, 12))
+    settings: dict[str, Any] = {"mentions": mentions, "use_graph": use_graph, "depth": depth, "linker": linker}
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
-    return merged >> GraphAugment(
-        kb, hops, max_chunks, beta=beta, mentions=mentions, use_graph=use_graph, depth=depth, linker=linker
-    )
+    return merged >> GraphAugment(kb, hops, max_chunks, beta=beta, **settings)

@@ -1,11 +1,9 @@
 """Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
-substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
-format given by an example ("keys like sk-proj-xxxx", `text.code_names`) is matched as a regular expression.
-`/regex/` is matched by RE2, in time linear in the text [1]: with a backtracking engine and a time limit, the
-speed of the machine would decide what fails, and a hostile pattern could take that limit on every query. What no engine
-could read, such as the path /usr/lib(x/, is looked up as it is written.
+substrings rank first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
+`/regex/` is matched by RE2, in time linear in the text [1], so that no pattern hangs and no clock decides what fails.
+What no engine could read, such as the path /usr/lib(x/, is looked up as it is written.
 
 [1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
 """
@@ -23,7 +21,7 @@ import pyarrow as pa
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
-from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
+from kg2rag.text.code_names import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, number, top_with_ties
 
@@ -84,9 +82,8 @@ class Pattern(Retriever):
 
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
     best-matching key; strength is 2 for the same name, 1 + the term's share of the name where it is part of one, else
-    the similarity. `score_parts`: the best similarity, its strength, the number of terms matched, and as "term 1" and
-    so on the strength of each; the notes list the terms and for each hit the terms of the corpus that
-    they matched.
+    the similarity. `score_parts`: the best similarity and strength, the number of terms matched, and as "term 1" and so
+    on the strength of each; the notes list the terms and for each hit the terms of the corpus that matched.
 
     Parameters
     ----------
@@ -103,7 +100,7 @@ class Pattern(Retriever):
     max_terms: Annotated[int, above(0)] = 24
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
+        """Each query by itself: as a regular expression, with its wildcards, or by its terms."""
         masks = self.kb.candidates(queries)
         return [self._search(query, mask, k) for query, mask in zip(queries, masks, strict=True)]
 
@@ -138,10 +135,10 @@ class Pattern(Retriever):
         whole = len(query.text) < MAX_CHARACTERS  # what was cut there ends anywhere, with a slash, too
         if whole and (written := slashed(text)):
             return self._by_regex(query, *written, mask, k)
-        if described := format_by_example(text):
-            return self._by_regex(query, described.regex, "", mask, k)
-        wildcards, words = _wildcards(text)
-        terms, left_out = self.terms(words)
+        words = text.split() if "*" in text else []
+        found_in = dict.fromkeys(word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*"))
+        wildcards = list(found_in)[:WILDCARDS]
+        terms, left_out = self.terms(" ".join(word for word in words if "*" not in word) if words else text)
         looked_up = [*map(self._fitting, wildcards), *(self._alike(*term) for term in terms.items())]
         found = {f"term {at}": each for at, each in enumerate(looked_up, 1) if each is not None}
         return self._ranking(query, found, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
@@ -188,25 +185,24 @@ class Pattern(Retriever):
             scores[each.rows] += each.rarity * each.strengths
         rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
-        places = {part: each.places(rows) for part, each in found.items()}
-        parts = {part: np.where(places[part] < 0, np.nan, each.strengths[places[part]]) for part, each in found.items()}
+        parts, near = dict[str, FloatArray](), list[FloatArray]()
+        for part, each in found.items():
+            at = each.places(rows)
+            parts[part] = np.where(at < 0, np.nan, each.strengths[at])
+            near.append(np.where(at < 0, 0.0, each.similarities[at]))
         if len(rows):
             strengths = np.array(list(parts.values()))
-            near = [np.where(places[part] < 0, 0.0, each.similarities[places[part]]) for part, each in found.items()]
-            parts |= {
-                "similarity": np.max(near, axis=0),
-                "strength": np.nanmax(strengths, axis=0),
-                "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
-            }
+            parts |= {"similarity": np.max(near, axis=0), "strength": np.nanmax(strengths, axis=0)}
+            parts["terms_matched"] = np.isfinite(strengths).sum(axis=0).astype(np.float64)
         ranked = Ranking.of(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
         formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
         matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranked.passage_ids, ())
         for each in found.values():
-            for id_, at in zip(matched, each.places(ranked.rows).tolist(), strict=True):
-                if at >= 0:
-                    name = self.kb.trigram.terms[int(each.terms[at])].as_py()
-                    nearness = float(each.strengths[at]), float(each.similarities[at])
-                    matched[id_] += (Match(each.written, name, *nearness),)
+            for id_, place in zip(matched, each.places(ranked.rows).tolist(), strict=True):
+                if place >= 0:
+                    name = self.kb.trigram.terms[int(each.terms[place])].as_py()
+                    match = Match(each.written, name, float(each.strengths[place]), float(each.similarities[place]))
+                    matched[id_] += (match,)
         return replace(ranked, notes=replace(notes, formula=formula, source="pattern", matched=matched))
 
     def _by_regex(self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int) -> Ranking:
@@ -220,15 +216,6 @@ class Pattern(Retriever):
         matches, notes = np.ones(len(found)), PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",))
         parts = {"match": matches}
         return Ranking.of(query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes).top(k)
-
-
-def _wildcards(text: str) -> tuple[list[str], str]:
-    """The words that hold a `*` and something else, at most `WILDCARDS`, and the text without them."""
-    if "*" not in text:
-        return [], text
-    words = text.split()
-    found = dict.fromkeys(word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*"))
-    return list(found)[:WILDCARDS], " ".join(word for word in words if "*" not in word)
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:

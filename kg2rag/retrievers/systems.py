@@ -1,8 +1,4 @@
-"""The catalogue: name -> how to build that system over a knowledge base.
-
-To add a strategy: one file in `retrievers/` and one line in `SYSTEMS`, or an entry point `kg2rag.systems` of another
-package; see docs/extending.md.
-"""
+"""The catalogue: name -> how to build that system over a knowledge base; docs/extending.md says how to add one."""
 
 from __future__ import annotations
 
@@ -85,19 +81,13 @@ def parameters(name: str) -> dict[str, object]:
 
 def colour(name: str) -> str | None:
     """The colour of a system in plots: `COLOUR` of its file; None where it has none or no system is so called."""
-    if name not in SYSTEMS.entries:
-        return None
-    found: str | None = getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None)
-    return found
+    return getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None) if name in SYSTEMS.entries else None
 
 
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, "bm25" or "bm25(k1=1.2)", with some parameters other than their defaults.
 
-    A parameter that takes a linker, an analyser or a reranker also takes its name.
-
-    ParameterError, a ValueError: an unknown system or parameter (the known ones are listed), or a value that the system
-    refuses.
+    ParameterError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
     return SYSTEMS.build(name, kb, settings=settings)
 
@@ -136,10 +126,7 @@ def labelled(wanted: Iterable[str]) -> dict[str, str]:
         elif not (name and system and "." not in name):
             raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
         if name in chosen:
-            raise ValueError(
-                f"{name!r} is named twice. To compare a system with itself, name its variants: "
-                f"a={system},b={system}, and set b.PARAMETER."
-            )
+            raise ValueError(f"{name!r} is named twice. Name its variants: a={system},b={system}, and set b.PARAMETER.")
         if name != system and name in SYSTEMS:
             raise ValueError(f"{given!r}: {name!r} is a system itself. Give the variant another name.")
         chosen[name] = system
@@ -155,12 +142,8 @@ def build_all(
 ) -> dict[str, Retriever]:
     """Several systems by name, or all.
 
-    Parameters
-    ----------
-    wanted : names as `labelled` takes them, or name -> system, for variants of one system under several settings.
-    settings : name -> parameters.
-    modules : whether a system may be "my.module:Class". That runs the module's code, so what comes out of a file is
-        built without.
+    `wanted` : names as `labelled` takes them, or name -> system. `settings` : name -> parameters. `modules` : whether a
+    system may be "my.module:Class", which runs the module's code: not for what comes out of a file.
     """
     chosen = wanted if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
     given = settings or {}

@@ -3,18 +3,14 @@
 The vector-first design: the graph adds to the vector search and displaces none of its hits. Theirs: every default,
 the document step, source and relationship path of each hit. Ours:
 
-- How strength and confidence count. The design boosts an augmented passage by the constant 1 + 0.1, yet requires that
-  both count, similarity first. "boost" scales the 0.1 by them; "product" multiplies by them; "plain" is the constant.
+- How strength and confidence count. The design's boost is the constant 1 + 0.1 ("plain"), yet both should count.
 - A document that several related entities lead to is attributed to the one with the greatest strength · confidence.
 - The token limit: a hit that does not fit is left out, the next one is tried.
-
-No passage outside the dense hits' documents is nearer to the query than the last dense hit, so that with a boost of
-10 % an augmented one climbs a few ranks at most, and the first ranks stay those of dense.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -29,7 +25,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
-from kg2rag.retrievers.contract import Words, speaks
+from kg2rag.retrievers.contract import Words
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.retrievers.linking.llm import LLMLinker
@@ -69,7 +65,7 @@ class VectorFirstNotes(Notes):
     relationship_paths: Mapping[str, str] = field(default_factory=dict)
 
 
-@speaks(WORDS)
+@WORDS
 @dataclass(frozen=True)
 class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
@@ -81,8 +77,8 @@ class VectorFirst(LinksEntities, VectorRetriever):
     Parameters
     ----------
     depth : dense hits.
-    types : the domain schema: only entities of these types are linked; case and punctuation do not matter. None takes
-        all of the graph's. A type that the graph lacks is refused at the first query.
+    types : the domain schema: only entities of these types are linked, case and punctuation aside; None for all. A type
+        that the graph lacks is refused at the first query.
     entities : of a query, at most; the longest names.
     hops : how far related entities may be, 1 to 3.
     limit : related entities of each, at most, nearest and strongest first.
@@ -112,8 +108,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     def __post_init__(self) -> None:
         if self.types is not None:
-            given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
-            object.__setattr__(self, "types", given)
+            object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
         super().__post_init__()
 
     @cached_property
@@ -142,12 +137,11 @@ class VectorFirst(LinksEntities, VectorRetriever):
         return self.entity_linker.link_batch(queries) if self.use_graph else [[] for _ in queries]
 
     def _related(self, links: Sequence[Link]) -> list[Related]:
-        return related_entities(self.kb, links, self.hops, _certainty, limit=self.limit)
+        return related_entities(self.kb, links, self.hops, lambda it: it.strength * it.confidence, limit=self.limit)
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
-        sources = self._documents(related, dense.rows, mask)
-        rows = self._rows(sources, mask)
+        sources, rows = self._documents(related, dense.rows, mask)
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
         nearest = np.lexsort((rows, -similarity))[: self.max_augmented]
         rows, similarity = rows[nearest], similarity[nearest]
@@ -171,29 +165,24 @@ class VectorFirst(LinksEntities, VectorRetriever):
             relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
         )
         parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
-        groups = {
-            "vector": (dense.rows, dense.scores, {"similarity": dense.scores}),
-            "graph_augmented": (rows, augmented, parts),
-        }
+        found = (dense.rows, dense.scores, {"similarity": dense.scores})
+        groups = {"vector": found, "graph_augmented": (rows, augmented, parts)}
         return Ranking.joined(query.id, groups, dense.ids, paths, notes).top(self.max_total)
 
-    def _documents(self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None) -> dict[str, Related]:
-        """Documents that name a related entity and have no passage retrieved -> the entity that led there."""
-        doc_ids = self.kb.corpus.doc_ids
-        known = {doc_ids[row] for row in retrieved.tolist()}
+    def _documents(
+        self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
+    ) -> tuple[dict[str, Related], IntArray]:
+        """Documents that name a related entity, of which none is retrieved -> the entity that led there; their rows."""
+        ids = self.kb.corpus.doc_ids
+        rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices)
+        known = {ids[row] for row in retrieved.tolist()}
         documents: dict[str, Related] = {}
         for near in related:
             for row in passages_naming(self.kb, near.entity, mask)[0].tolist():
-                if doc_ids[row] not in known:
-                    documents.setdefault(doc_ids[row], near)
-        return documents
-
-    def _rows(self, documents: Iterable[str], mask: IntArray | None = None) -> IntArray:
-        """The passages of some documents, document by document, of those that may count."""
-        doc_ids = np.array(self.kb.corpus.doc_ids, dtype=object)
-        rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(doc_ids).groupby(doc_ids).indices)
-        rows = np.concatenate([np.empty(0, dtype=np.int64), *(rows_of[document] for document in documents)])
-        return rows if mask is None else rows[np.isin(rows, mask)]
+                if ids[row] not in known:
+                    documents.setdefault(ids[row], near)
+        rows = np.concatenate([np.empty(0, dtype=np.int64), *map(rows_of.__getitem__, documents)])
+        return documents, rows if mask is None else rows[np.isin(rows, mask)]
 
     def _why_vector_only(self) -> str:
         if not self.use_graph:
@@ -214,7 +203,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
         (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
         (uncut,) = replace(self, max_tokens=None).retrieve_batch([query], self.max_total)
         linked = components(self.kb).rows_with(link.entity for link in links)
-        met = self._rows(self._documents(self._related(links), dense.rows, mask))
+        _, met = self._documents(self._related(links), dense.rows, mask)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
         limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
@@ -225,10 +214,6 @@ class VectorFirst(LinksEntities, VectorRetriever):
             step("added", "pruned", limits, uncut.rows),
             step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", ranking.rows),
         )
-
-
-def _certainty(near: Related) -> float:
-    return near.strength * near.confidence
 
 
 @dataclass(frozen=True)
@@ -245,11 +230,12 @@ class OfTypes:
         graph, linker = self.kb.graph, self.linker
         if self.types is None or not graph.n_entities:
             return [links[: self.limit] for links in linker.link_batch(queries)]
-        keys = set(map(entity_key, self.types))
-        wanted = tuple(kind for kind in graph.entity_types if entity_key(kind) in keys)
-        if lacking := [kind for kind in self.types if entity_key(kind) not in set(map(entity_key, wanted))]:
-            has = f"it has {', '.join(graph.entity_types) or 'none: leave `types` out'}"
-            raise ParameterError(f"types: the graph lacks the entity type {lacking[0]!r}; {has}.")
+        known = {kind: entity_key(kind) for kind in graph.entity_types}
+        for kind in self.types:
+            if entity_key(kind) not in known.values():
+                has = f"it has {', '.join(known) or 'none: leave `types` out'}"
+                raise ParameterError(f"types: the graph lacks the entity type {kind!r}; {has}.")
+        wanted = tuple(kind for kind in known if known[kind] in map(entity_key, self.types))
         if isinstance(linker, LLMLinker):
             linker = replace(linker, types=wanted)
         found = linker.link_batch(queries)

@@ -40,21 +40,16 @@ def unguarded(cell: Any) -> Any:
 
 def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None) -> str:
     """A table as CSV: texts in columns, headings and index are `guarded`."""
-    written: str = _mapped(frame, guarded).to_csv(index=index, float_format=float_format, lineterminator="\n")
-    return written
+    table = frame_of_csv(frame, guarded)
+    return str(table.to_csv(index=index, float_format=float_format, lineterminator="\n"))
 
 
-def frame_of_csv(frame: pd.DataFrame) -> pd.DataFrame:
+def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
     """A table that was read from what `csv_of` wrote, with its texts as they were."""
-    return _mapped(frame, unguarded)
-
-
-def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
     texts = {name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"}
     frame = frame.assign(**texts).rename(columns=change)
-    frame.index = (frame.index.map(change) if frame.index.dtype.kind == "O" else frame.index).rename(
-        change(frame.index.name)
-    )
+    rows = frame.index.map(change) if frame.index.dtype.kind == "O" else frame.index
+    frame.index = rows.rename(change(frame.index.name))
     return frame
 
 

@@ -1,8 +1,7 @@
 """Text -> normalised text, sentences and the names in it: the string rules that several packages share.
 
-Names are known ones, by longest match of words, and capitalised phrases, dates and numbers apart. Known names are found
-in many texts at once: the texts are joined by `SEPARATOR`, which belongs to no word and to no name, so that one pass
-reads all of them.
+Known names are found by longest match of words, in many texts at once: these are joined by `SEPARATOR`, which belongs
+to no word and to no name.
 """
 
 from __future__ import annotations
@@ -88,12 +87,11 @@ def split_sentences(text: str) -> list[str]:
     sentences: list[list[str]] = []
     end = ""  # of the last sentence: a search reads all of what it is given, and joining it again would copy it
     for piece in _SENTENCE_END.split(text.strip()):
-        if sentences and _ABBREVIATION.search(end):
+        if joined := bool(sentences and _ABBREVIATION.search(end)):
             sentences[-1].append(piece)
-            end = f"{end} {piece}"[-_LONGEST_ABBREVIATION:]
         elif piece:
             sentences.append([piece])
-            end = piece[-_LONGEST_ABBREVIATION:]
+        end = f"{end if joined else ''} {piece}"[-_LONGEST_ABBREVIATION:]
     return [" ".join(pieces) for pieces in sentences]
 
 
@@ -115,14 +113,10 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Words:
-    """The words of several texts, one text after another.
+    """The words of several texts, one text after another, (n_words,) each.
 
-    Attributes
-    ----------
-    strings : (n_words,) without case and accents; `normalise` of a text joins its words by spaces.
-    texts : (n_words,) the text of each, ascending.
-    starts, ends : (n_words,) where each stands in `JoinedTexts.text`.
-    torn : (n_words,) whether a word begins inside the character in which the one before it ended, as in "½" ("1 2").
+    `strings` are without case and accents, as `normalise` joins them; `texts`, ascending, the text of each; `starts`,
+    `ends` its place in `JoinedTexts.text`; `torn`: it begins inside the character in which the one before ended ("½").
     """
 
     strings: list[str]
@@ -182,10 +176,9 @@ class Matches:
 class Lexicon:
     """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
 
-    `names`, the spelling of each key, are needed where a match must have capitals.
-
-    The keys are a trie, a level for each word: `_levels` has for each the ascending edges, parent · n_words + word,
-    each of which leads to the node of its own place, and for each node the code of the key that ends there, or -1.
+    `names`, the spelling of each key, are needed where a match must have capitals. The keys are a trie, a level a word:
+    `_levels` has for each the ascending edges, parent · n_words + word, each of which leads to the node of its place,
+    and for each node the code of the key that ends there, or -1.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
@@ -216,8 +209,7 @@ class Lexicon:
     def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
         """Every key in the texts, left to right, the longest at each place, without overlap.
 
-        With `capitals`, a match must have a capital letter or a digit, unless its name has neither: "the birds" is no
-        film, "uvicorn" is a server.
+        With `capitals`, a match must have a capital or a digit, unless its name has neither, as "uvicorn".
         """
         words = joined.words()
         numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)
@@ -228,7 +220,13 @@ class Lexicon:
             before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
             kept &= self._quiet[codes] | (before[words.ends[last]] > before[words.starts[at]])
         at, last, codes = at[kept], last[kept], codes[kept]
-        kept = _first_without_overlap(at, last, words.texts[at])
+        # In each text the first is chosen, then always the next that does not overlap: one step in all texts.
+        texts, following = words.texts[at], np.searchsorted(at, last + 1)
+        kept, here = np.zeros(len(at), dtype=bool), np.unique(texts, return_index=True)[1]
+        while len(here):
+            kept[here] = True
+            here = here[following[here] < len(at)]
+            here = following[here][texts[following[here]] == texts[here]]
         at, last = at[kept], last[kept]
         return Matches(words.texts[at], codes[kept], words.starts[at], words.ends[last])
 
@@ -248,17 +246,6 @@ class Lexicon:
             last[ends], codes[ends] = ends + depth, ending[nodes[ends]]
         found = np.flatnonzero(codes >= 0)
         return found, last[found], codes[found]
-
-
-def _first_without_overlap(starts: Places, lasts: Places, texts: Places) -> NDArray[np.bool_]:
-    """Which stretches are chosen where, in each text, the first is and then always the next that does not overlap."""
-    chosen, following = np.zeros(len(starts), dtype=bool), np.searchsorted(starts, lasts + 1)
-    here = np.unique(texts, return_index=True)[1]
-    while len(here):  # one step in all texts
-        chosen[here] = True
-        here = here[following[here] < len(starts)]
-        here = following[here][texts[following[here]] == texts[here]]
-    return chosen
 
 
 def _stands_out(char: str) -> bool:

@@ -1,8 +1,7 @@
 """Users' files -> checked text and records; whatever is wrong with them becomes a `DataError`.
 
-The one gate for data: loaders of data sets and importers of graphs read through these functions. They decode UTF-8
-strictly, refuse JSON that nests too deeply, integers that are too long to convert, lone surrogates, and quotation marks
-in CSV that would swallow the rows after them; Parquet is read with the checksums of its pages.
+The one gate for data: UTF-8 is decoded strictly; JSON that nests too deeply, integers that are too long, lone
+surrogates and quotation marks in CSV that swallow rows are refused; Parquet is read with its checksums.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ class DataError(ValueError):
 def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) -> Iterator[None]:
     """Whatever goes wrong while a file or folder is read, as a DataError that names it; advice for errors not of ours.
 
-    For what other code parses, or our own programs wrote: there a KeyError means a damaged file. A ValueError of ours
-    that names the file already is left as it is, and so is one of ours for a file that is missing. `kinds` are the
-    exceptions that are meant.
+    A ValueError of ours that names the file already is left as it is, and so is ours for a file that is missing.
     """
     try:
         yield
@@ -47,9 +44,8 @@ def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) 
         ours = isinstance(error, DataError) or type(error) is ValueError
         if ours and (str(where) in str(error) or (Path(where).is_file() and Path(where).name in str(error))):
             raise
-        raise DataError(
-            f"{where}: {error if ours else f'{type(error).__name__}: {quote(str(error))}. {advice}'}"
-        ) from error
+        said = str(error) if ours else f"{type(error).__name__}: {quote(str(error))}. {advice}"
+        raise DataError(f"{where}: {said}") from error
 
 
 def existing(path: Path | str, what: str) -> Path:
@@ -78,10 +74,8 @@ def decode(data: bytes, where: object) -> str:
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        at = error.start
-        raise DataError(
-            f"{where}: byte 0x{data[at]:02x} at offset {at} is not UTF-8 ({error.reason}). Convert the file to UTF-8."
-        ) from None
+        byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
+        raise DataError(f"{where}: {byte} is not UTF-8 ({error.reason}). Convert the file to UTF-8.") from None
 
 
 def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -134,9 +128,8 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
 def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -> Iterator[tuple[int, Record]]:
     """The rows of a CSV or TSV file with a header, with the line each ends on.
 
-    A stray quotation mark opens a cell that takes in the rows up to the next one, which shows as a cell of several
-    lines in one of the columns `one_line`. That is a DataError, as are a row of another length than the header, a
-    quotation mark within or after a cell, and a cell that is too long.
+    DataError: a cell of several lines in a column of `one_line`, where a stray quotation mark takes in rows; a row of
+    another length than the header, a quotation mark within or after a cell, and a cell that is too long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL

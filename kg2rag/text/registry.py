@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 Thing = TypeVar("Thing")
 _SPEC = re.compile(r"([^()\s]+)\s*(?:\((.*)\))?", re.DOTALL)
@@ -28,13 +28,6 @@ _PARAMETER = re.compile(r"\s*(\w+)\s*=(?!=)(.*)", re.DOTALL)
 
 class ParameterError(ValueError, TypeError):
     """A parameter has a value that its component does not allow."""
-
-
-class Spec(NamedTuple):
-    """A name and its parameters as written; the key of one that is given by its value alone is ""."""
-
-    name: str
-    parameters: dict[str, str]
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -62,11 +55,11 @@ def split(text: str, separator: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def parse(text: str) -> list[Spec]:
-    """The names joined by `+`, each with its parameters.
+def parse(text: str) -> list[tuple[str, dict[str, str]]]:
+    """The names joined by `+`, each with its parameters as written; "" is the key of one given by its value alone.
 
     >>> parse("mentions + openie(a+b.json, partial=true)")
-    [Spec(name='mentions', parameters={}), Spec(name='openie', parameters={'': 'a+b.json', 'partial': 'true'})]
+    [('mentions', {}), ('openie', {'': 'a+b.json', 'partial': 'true'})]
     """
     specs = []
     for part in split(text, "+"):
@@ -79,7 +72,7 @@ def parse(text: str) -> list[Spec]:
             if (place and not named) or key in parameters:
                 raise ParameterError(f"{part!r}: write {given!r} as parameter=value, each parameter once.")
             parameters[key] = value
-        specs.append(Spec(found[1], parameters))
+        specs.append((found[1], parameters))
     return specs
 
 
@@ -156,21 +149,17 @@ class Registry(Generic[Thing]):
         return tuple(sorted({*self.entries, *(point.name for point in entry_points(group=self.group))}))
 
     def usages(self) -> tuple[str, ...]:
-        """How each is written, as help texts and errors list them: "mentions", "openie(FILE)"."""
+        """How each is written: "mentions", "openie(FILE)"."""
         return tuple(self._usages.get(name, name) for name in self.names())
 
     def entry(self, name: str, *, modules: bool = False) -> Any:
         """What a name stands for: mostly the class or function that makes it.
 
-        Parameters
-        ----------
-        modules : whether a name may be "my.module:Class", the directory one is in included. That runs the module's
-            code, so what comes out of a file is built without.
+        `modules` : whether a name may be "my.module:Class", the directory one is in included. That runs the module's
+        code, so what comes out of a file is built without.
 
-        Raises
-        ------
-        ParameterError : a name that is not known, or that two packages register.
-        RuntimeError : the entry of another package cannot be imported.
+        ParameterError: a name that is not known, or that two packages register. RuntimeError: the entry of another
+        package cannot be imported.
         """
         entry = self.entries.get(name)
         if entry is not None:
@@ -178,17 +167,16 @@ class Registry(Generic[Thing]):
         if modules and ":" in name:
             return _imported(self._called(name), name)
         points = list(entry_points(group=self.group, name=name))
-        if len(points) != 1:
-            two = " and by ".join(point.dist.name if point.dist else point.value for point in points)
-            said = f"{self._called(name)} is registered by {two}: uninstall one."
-            raise ParameterError(said if points else unknown(self.kind, name, self.usages()))
+        if not points:
+            raise ParameterError(unknown(self.kind, name, self.usages()))
+        owners = " and by ".join(point.dist.name if point.dist else point.value for point in points)
+        if len(points) > 1:
+            raise ParameterError(f"{self._called(name)} is registered by {owners}: uninstall one.")
         try:
             return points[0].load()
         except Exception as error:
-            point = points[0]
-            owner = f"the package {point.dist.name}" if point.dist else "an installed package"
-            message = f"{self._called(name)} of {owner} cannot be imported from {point.value}: {error!r}"
-            raise RuntimeError(message) from error
+            where = f"{self._called(name)} of {owners} cannot be imported from {points[0].value}"
+            raise RuntimeError(f"{where}: {error!r}") from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """The parameters that a user may give, and their defaults."""
@@ -205,61 +193,53 @@ class Registry(Generic[Thing]):
     def build(
         self, text: str, *context: object, settings: Mapping[str, object] | None = None, modules: bool = False
     ) -> Thing:
-        """What a text names, over the context, with further parameters by `settings`.
-
-        ParameterError: a name, a parameter or a value that is not allowed; the message says what is.
-        """
+        """What a text names, over the context, with further parameters by `settings`; ParameterError if not allowed."""
         if not isinstance(text, str):
             raise ParameterError(f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}.")
         built: list[Thing] = []
-        for spec in parse(text):
-            builder, known = self.entry(spec.name, modules=modules), self.parameters(spec.name, modules=modules)
+        for name, written in parse(text):
+            builder, known = self.entry(name, modules=modules), self.parameters(name, modules=modules)
             try:
-                built.append(builder(*context, **_arguments(spec, builder, known, settings or {})))
+                built.append(builder(*context, **_arguments(written, builder, known, settings or {})))
             except ParameterError as error:
-                raise ParameterError(f"{self._called(self._usages.get(spec.name, spec.name))}: {error}") from None
-        if len(built) == 1:
-            return built[0]
-        if self.joined is None:
+                raise ParameterError(f"{self._called(self._usages.get(name, name))}: {error}") from None
+        if len(built) > 1 and self.joined is None:
             raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
-        return self.joined(tuple(built))
+        return built[0] if self.joined is None or len(built) == 1 else self.joined(tuple(built))
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
 
 
 def _arguments(
-    spec: Spec, builder: Any, known: Mapping[str, object], settings: Mapping[str, object]
+    written: Mapping[str, str], builder: Any, known: Mapping[str, object], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """The arguments of a builder: the settings, and what is written, read by its type: a text stays one."""
+    """The settings, and what is written, read by its type: a text stays one."""
     try:
         hints = get_type_hints(builder)
     except NameError:  # of a name that the module imports for type checkers alone
         hints = {}
-    if "" in spec.parameters and not known:
-        raise ParameterError(f"it takes no parameter, not {spec.parameters['']!r}.")
-    written = {name or next(iter(known)): text for name, text in spec.parameters.items()}
+    if "" in written and not known:
+        raise ParameterError(f"it takes no parameter, not {written['']!r}.")
+    written = {name or next(iter(known)): text for name, text in written.items()}
     for name in (*written, *settings):
         if name not in known:
             said = builder.refusal(name, known) if hasattr(builder, "refusal") else ""
             raise ParameterError(said or unknown("parameter", name, known))
         if name in written and name in settings:
             raise ParameterError(f"{name} is given twice.")
-    given = {name: _read(text, hints.get(name)) for name, text in written.items()} | dict(settings)
+    given = dict(settings)
+    for name, text in written.items():
+        kinds = get_args(hints.get(name)) or (hints.get(name),)
+        coded = text in ("True", "False", "None") or text.startswith(("'", '"'))
+        value = text if (str in kinds or Path in kinds) and not coded else read_value(text)
+        given[name] = Path(value) if Path in kinds and isinstance(value, str) else value
     if lacking := [name for name in known if known[name] is inspect.Parameter.empty and name not in given]:
         raise ParameterError(f"{lacking[0]} is missing.")
     return given
 
 
-def _read(text: str, hint: Any) -> object:
-    kinds = get_args(hint) or (hint,)
-    as_it_is = text not in ("True", "False", "None") and text[:1] not in ("'", '"') and (str in kinds or Path in kinds)
-    value = text if as_it_is else read_value(text)
-    return Path(value) if Path in kinds and isinstance(value, str) else value
-
-
 def _imported(called: str, place: str) -> Any:
-    """What a module of the directory one is in, or of any package, has."""
     before, module = list(sys.path), place.partition(":")[0]
     sys.path.insert(0, str(Path.cwd()))
     try:

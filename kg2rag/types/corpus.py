@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,8 +44,8 @@ class Corpus(Sequence[Passage]):
         if missing := [name for name in SCHEMA.names if name not in table.column_names]:
             raise DataError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
         kept = [one for one in _OPTIONAL if one.name in table.column_names and table[one.name].null_count < len(table)]
-        schema = pa.schema([*SCHEMA, *kept])
-        self.table = table.select(schema.names).cast(schema).combine_chunks()
+        self.table = table.select([*SCHEMA.names, *(one.name for one in kept)]).cast(pa.schema([*SCHEMA, *kept]))
+        self.table = self.table.combine_chunks()
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
@@ -64,15 +64,12 @@ class Corpus(Sequence[Passage]):
 
     @classmethod
     def from_passages(
-        cls,
-        passages: Iterable[Passage],
-        sentences: Sequence[Sequence[str]] | None = None,
-        exact: Sequence[str | None] | None = None,
+        cls, passages: Iterable[Passage], sentences: Sequence[Any] | None = None, exact: Sequence[Any] | None = None
     ) -> Corpus:
         """A corpus of passages in the given order.
 
-        `sentences`, one list per passage, is the split of the source; `exact`, one per passage, its text as the source
-        has it, None where it is the same.
+        `sentences`, a list or None per passage, is the split of the source; `exact`, one per passage, its text as the
+        source has it, None where it is the same.
         """
         passages = list(passages)
         for each in passages:
@@ -160,7 +157,7 @@ class Corpus(Sequence[Passage]):
     @cached_property
     def contents(self) -> list[str]:
         """The indexed and encoded text of every passage, by row: title, line break, text."""
-        return self.joined("\n")
+        return _joined(self.table)
 
     @property
     def streamed_contents(self) -> Contents:
@@ -210,24 +207,18 @@ class Contents(Sequence[str]):
     def __len__(self) -> int:
         return len(self.table)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: Any) -> Any:
         rows = range(len(self))[index]
         if isinstance(rows, int):
-            return _joined(self.table.slice(rows, 1), "\n")[0]
-        part = self.table.slice(rows.start, len(rows)) if rows.step == 1 else self.table.take(np.array(rows, np.int64))
-        return _joined(part, "\n")
+            return _joined(self.table.slice(rows, 1))[0]
+        return _joined(self.table.take(np.array(rows, dtype=np.int64)))
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
             yield from self[start : start + AT_ONCE]
 
 
-def _joined(table: pa.Table, separator: str) -> list[str]:
-    """Title, separator and text of each row; only the text where there is no title."""
+def _joined(table: pa.Table, separator: str = "\n") -> list[str]:
     pairs = zip(table["title"].to_pylist(), table["text"].to_pylist(), strict=True)
     return [f"{title}{separator}{text}" if title else text for title, text in pairs]
 
@@ -247,5 +238,4 @@ def _written(column: pa.ChunkedArray) -> Iterator[bytes]:
 
 
 def _little(numbers: pa.ChunkedArray) -> bytes:
-    found: bytes = numbers.to_numpy().astype("<i4").tobytes()
-    return found
+    return bytes(numbers.to_numpy().astype("<i4").tobytes())

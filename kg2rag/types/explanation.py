@@ -1,7 +1,6 @@
 """A ranking -> why each hit was retrieved: stage, source, the triples on its path, the arithmetic of its score.
 
-Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text. Only shows what the ranking
-records; nothing is recomputed.
+Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text; nothing is recomputed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from kg2rag.text.cells import visible
 from kg2rag.text.registry import split
 from kg2rag.types.notes import for_stage, sources
-from kg2rag.types.passages import Hit, Triple
+from kg2rag.types.passages import Hit
 
 if TYPE_CHECKING:
     from kg2rag.types.rankings import Ranking
@@ -65,28 +64,21 @@ class Explanation:
         """The hits shown."""
         return list(self.ranking.top(self.limit))
 
-    def stage_of(self, hit: Hit) -> str:
-        """The stage that found the hit and, if it has another name, its source: "seed, from dense"."""
-        return stage_label(self.ranking, hit.stage)
-
     def sum_of(self, hit: Hit) -> str:
         """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
-        if (terms := self._terms(hit)) is None:
-            return readable(hit.score_parts) if hit.score_parts else ""
-        told = {name: f"{number(value)} ({name})" for name, value in hit.score_parts.items()}
-        said = " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
-        return re.sub(r"\d+\.\d{5,}", lambda found: number(float(found[0])), said)
+        return self._arithmetic(hit)[0]
 
-    def besides(self, hit: Hit) -> dict[str, float]:
-        """The hit's score parts that its formula does not name."""
-        terms = self._terms(hit)
-        named = {name for term in terms for name in term[1::2]} if terms is not None else hit.score_parts
-        return {name: value for name, value in hit.score_parts.items() if name not in named}
-
-    def _terms(self, hit: Hit) -> list[list[str]] | None:
-        """The terms of the formula whose parts the hit has; see `terms_of`."""
-        terms = terms_of(self.ranking, hit.stage)
-        return None if terms is None else [term for term in terms if hit.score_parts.keys() >= set(term[1::2])]
+    def _arithmetic(self, hit: Hit) -> tuple[str, str]:
+        """The sum of the terms whose parts the hit has, and the parts that the formula does not name."""
+        every, parts = terms_of(self.ranking, hit.stage), hit.score_parts
+        if every is None:
+            return readable(parts) if parts else "", ""
+        told = {name: f"{number(value)} ({name})" for name, value in parts.items()}
+        terms = [term for term in every if parts.keys() >= set(term[1::2])]
+        total = " + ".join("".join(told.get(one, one) if at % 2 else one for at, one in enumerate(x)) for x in terms)
+        total = re.sub(r"\d+\.\d{5,}", lambda found: number(float(found[0])), total)
+        unnamed = parts.keys() - {name for term in terms for name in term[1::2]}
+        return total, readable({name: value for name, value in parts.items() if name in unnamed}) if unnamed else ""
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""
@@ -99,38 +91,34 @@ class Explanation:
         nowhere = f"not among the {len(places)} passages of the ranking"
         return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
 
-    def notes(self) -> dict[str, str]:
-        """What the strategy records about the query as a whole."""
-        return notes_of(self.ranking)
-
     def _below(self, hit: Hit) -> list[str]:
         """The lines below a hit's name: text, arithmetic, further parts of the score."""
-        total, besides = self.sum_of(hit), self.besides(hit)
-        lines = self.texts.get(hit.passage_id), total and f"= {total}", besides and f"besides: {readable(besides)}"
+        total, besides = self._arithmetic(hit)
+        lines = self.texts.get(hit.passage_id), total and f"= {total}", besides and f"besides: {besides}"
         return [line for line in lines if line]
 
     def html(self) -> str:
         """A fragment for a page that brings the styles, `CSS`."""
-        rows = []
+        parts = [f"<p><b>{escape(self.title)}</b></p>"] if self.title else []
+        for id_, where in self.missed().items():
+            parts.append(f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(where)}</p>')
+        parts.append('<table class="kg2rag-why"><tbody>')
         for rank, hit in enumerate(self.hits(), start=1):
-            stage, below = self.stage_of(hit), "".join(_small(line) for line in self._below(hit))
-            gold = f' <span class="gold">{GOLD}</span>' if self.is_gold(hit) else ""
+            stage, gold = stage_label(self.ranking, hit.stage), self.is_gold(hit)
             head = f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"
-            head += f' <span class="stage">{escape(stage)}</span>' if stage else ""
-            cells = f'<td class="rank">{rank}</td><td>{head}{gold}{below}{_path(hit.path)}</td>'
-            kind = ' class="is-gold"' if gold else ""
-            rows.append(f'<tr{kind}>{cells}<td class="score">{number(hit.score)}</td></tr>')
-        title = f"<p><b>{escape(self.title)}</b></p>" if self.title else ""
-        missed = (
-            f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(where)}</p>'
-            for id_, where in self.missed().items()
-        )
-        notes = (
-            f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>' for name, value in self.notes().items()
-        )
-        table = '<table class="kg2rag-why"><tbody>' + "\n".join(rows) + "</tbody></table>"
+            head += f' <span class="stage">{escape(stage)}</span>' * bool(stage)
+            head += f' <span class="gold">{GOLD}</span>' * gold + "".join(map(_small, self._below(hit)))
+            for one in hit.path:
+                ends = [f'<span class="node">{escape(end)}</span>' for end in (one.head, one.tail)]
+                arrow = f'<span class="relation">{escape(one.relation)} ({one.strength:.3g}) →</span>'
+                head += f'<div class="kg2rag-path">{arrow.join(ends)}</div>' + _small(one.description)
+            cells = f'<td class="rank">{rank}</td><td>{head}</td><td class="score">{number(hit.score)}</td>'
+            parts.append("<tr" + ' class="is-gold"' * gold + f">{cells}</tr>")
+        parts.append("</tbody></table>")
+        for name, value in notes_of(self.ranking).items():
+            parts.append(f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>')
         # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
-        return f'<div class="mathjax_ignore">{title}{"".join(missed)}{table}{"".join(notes)}</div>'
+        return '<div class="mathjax_ignore">' + "\n".join(parts) + "</div>"
 
     def _repr_html_(self) -> str:
         return f"<style>{CSS}</style>{self.html()}"
@@ -138,14 +126,14 @@ class Explanation:
     def __repr__(self) -> str:
         lines = [self.title] if self.title else []
         for rank, hit in enumerate(self.hits(), start=1):
-            gold = f"  {GOLD}" if self.is_gold(hit) else ""
-            lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {self.stage_of(hit)}{gold}")
+            stage, gold = stage_label(self.ranking, hit.stage), f"  {GOLD}" * self.is_gold(hit)
+            lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {stage}{gold}")
             lines += [f"    {line}" for line in self._below(hit)]
             for one in hit.path:
                 about = " ".join(one.description.split())
                 lines.append(f"    {one}  (strength {one.strength:g}){about and f': {about}'}")
         lines += [f"{GOLD} {id_}: {where}" for id_, where in self.missed().items()]
-        lines += [f"{name}: {value}" for name, value in self.notes().items()]
+        lines += [f"{name}: {value}" for name, value in notes_of(self.ranking).items()]
         return visible("\n".join(lines))
 
 
@@ -174,16 +162,6 @@ def _small(line: str) -> str:
     return f"<small><bdi>{escape(line)}</bdi></small>" if line else ""
 
 
-def _path(triples: Sequence[Triple]) -> str:
-    """Each triple of a path: its ends in boxes, the relation between them."""
-    return "".join(
-        f'<div class="kg2rag-path"><span class="node">{escape(one.head)}</span><span class="relation">'
-        f'{escape(one.relation)} ({one.strength:.3g}) →</span><span class="node">{escape(one.tail)}</span></div>'
-        + _small(one.description)
-        for one in triples
-    )
-
-
 def number(value: float) -> str:
     """A number of a score as it is shown, to four digits."""
     return f"{value:.4g}"
@@ -194,12 +172,10 @@ def readable(value: object) -> str:
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
-        return _listed([f"{name} {readable(part)}" for name, part in value.items()])
-    if isinstance(value, tuple | list):
-        return _listed([f"({readable(x)})" if isinstance(x, tuple | list) else readable(x) for x in value])
-    return str(value)
-
-
-def _listed(members: Sequence[str]) -> str:
+        members = [f"{name} {readable(part)}" for name, part in value.items()]
+    elif isinstance(value, tuple | list):
+        members = [f"({readable(x)})" if isinstance(x, tuple | list) else readable(x) for x in value]
+    else:
+        return str(value)
     unshown = [f"… and {len(members) - LISTED} more"] if len(members) > LISTED else []
     return ", ".join([*members[:LISTED], *unshown]) or "none"

@@ -102,21 +102,19 @@ class Notes:
         Formula and source are left out, so are fields that are None and those that one stage leaves for the next.
         """
         shown: dict[str, object] = {}
-        for name, value in (said for notes in self for said in notes._own()):
-            names = chain([name], (f"{name} {number}" for number in count(2)))
-            shown[next(free for free in names if shown.get(free, value) == value)] = value
+        for notes in self:
+            own: dict[str, object] = {}
+            if notes.entities is not None:
+                linkers = [*(entity.linker for entity in notes.entities), ""]
+                own = {"entities": tuple(entity.name for entity in notes.entities), "linked_by": linkers[0]}
+            for each in fields(notes):
+                value, hidden = getattr(notes, each.name), each.name in _HIDDEN or each.metadata.get("inner")
+                if not hidden and value is not None and (value or each.name not in _BASE):
+                    own[each.name] = value
+            for name, value in (own | dict(notes.other)).items():
+                free = chain([name], (f"{name} {number}" for number in count(2)))
+                shown[next(one for one in free if shown.get(one, value) == value)] = value
         return shown
-
-    def _own(self) -> Iterator[tuple[str, object]]:
-        if self.entities is not None:
-            yield "entities", tuple(entity.name for entity in self.entities)
-            yield "linked_by", self.entities[0].linker if self.entities else ""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            hidden = each.name in _HIDDEN or each.metadata.get("inner") or value is None
-            if not hidden and (value or each.name not in _BASE):
-                yield each.name, value
-        yield from self.other.items()
 
     def to_json(self) -> dict[str, object]:
         """Plain values, under "kind" the class; what is at its default is left out."""
@@ -124,7 +122,7 @@ class Notes:
         blank = type(self)()
         written = {name: plain(value) for name, value in kept.items() if value != getattr(blank, name)}
         other = written.pop("other", {})
-        return {"kind": type(self).__name__, **written, **(other if isinstance(other, dict) else {})}
+        return {"kind": type(self).__name__, **written, **other}
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Notes:

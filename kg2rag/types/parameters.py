@@ -11,8 +11,8 @@ Traceback (most recent call last):
     ...
 kg2rag.text.registry.ParameterError: damping must be less than 1, not 1.5.
 
-Objects are compared by class, never looked into. A range that depends on other fields is checked where these are known,
-by `check(self, step=between(1, self.window))` in `__post_init__`. Retrievers and stages are checked without asking.
+Objects are compared by class, never looked into. A range that depends on other fields is given to `check`, in
+`__post_init__`. Retrievers and stages are checked without asking.
 """
 
 from __future__ import annotations
@@ -25,18 +25,8 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache, partial, wraps
 from inspect import unwrap
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    cast,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
+from typing import get_type_hints as hints_of
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Lt
@@ -71,10 +61,7 @@ def one_of(known: Collection[str]) -> AfterValidator:
 
 
 def check(component: Any, /, **rules: Any) -> None:
-    """Compare a dataclass's fields with their annotations, then with the rules; None skips a rule where it is allowed.
-
-    ParameterError for a value of another type, a number that is not finite, or one that breaks its rule.
-    """
+    """Compare a dataclass's fields with their annotations, then with the rules; an allowed None skips a rule."""
     for name, annotation in annotations_of(component.__class__, ranges=True).items():
         if name in getattr(component, "__dataclass_fields__", {}):
             require(name, getattr(component, name), annotation, rules.get(name))
@@ -108,7 +95,7 @@ def checked(builder: Builder) -> Builder:
 
 
 def require(name: str, value: object, annotation: Any, rule: Any = None) -> None:
-    """The check of one value that is no field, such as a function's argument."""
+    """The check of one value: ParameterError for another type, a number that is not finite, or one against the rule."""
     plain = value.item() if isinstance(value, np.generic) else value
     try:
         _adapter(annotation).validate_python(plain)
@@ -127,9 +114,8 @@ def refused(name: str, value: object, allowed: str) -> ParameterError:
 
 def called(given: object) -> str:
     """How an error names an object: a text by itself, a class as such, everything else by its class."""
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    return repr(given) if isinstance(given, str) else type(given).__name__
+    name = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+    return repr(given) if isinstance(given, str) else name
 
 
 @cache
@@ -140,13 +126,13 @@ def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
     """
     owner = unwrap(owner)  # a wrapped class has its names in its own module
     try:
-        return get_type_hints(owner, include_extras=ranges)
+        return hints_of(owner, include_extras=ranges)
     except NameError:
-        found: dict[str, Any] = {}
+        found, names = dict[str, Any](), vars(sys.modules[owner.__module__])
         for name, annotation in inspect.get_annotations(owner).items():
             alone = types.SimpleNamespace(__annotations__={name: annotation})
             with suppress(NameError):
-                found |= get_type_hints(alone, vars(sys.modules[owner.__module__]), include_extras=ranges)
+                found |= hints_of(alone, names, include_extras=ranges)
         return found
 
 
@@ -167,6 +153,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 def _compared(annotation: Any) -> Any:
     """A type as pydantic is to read it: of an object the class is compared, and nothing deeper."""
     origin, arguments = get_origin(annotation), get_args(annotation)
+    kind = origin or annotation
     if origin is Annotated:
         return Annotated[(_compared(arguments[0]), *annotation.__metadata__)]
     if origin in (Union, types.UnionType):
@@ -177,18 +164,15 @@ def _compared(annotation: Any) -> Any:
         return Annotated[Any, one_of(arguments)]
     if annotation in (int, float, bool, str, None, type(None)):
         return annotation
-    kind = origin or annotation
-    if annotation is Any or isinstance(annotation, TypeVar) or not inspect.isclass(kind):
-        return Any
-    return Annotated[Any, AfterValidator(partial(_of_class, kind))]
+    return Annotated[Any, AfterValidator(partial(_of_class, kind))] if inspect.isclass(kind) else Any
 
 
 def _of_class(kind: type, value: object) -> object:
-    members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
-    is_protocol = getattr(kind, "_is_protocol", False)  # `isinstance` would need it to be `runtime_checkable`
-    if not (all(hasattr(value, name) for name in members) if is_protocol else isinstance(value, kind)):
-        needs = f" (an object with {', '.join(members)})" if is_protocol else ""
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    members, article = [], "an" if kind.__name__[0] in "AEIOU" else "a"
+    if getattr(kind, "_is_protocol", False):  # `isinstance` would need it to be `runtime_checkable`
+        members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
+    if not (all(hasattr(value, name) for name in members) if members else isinstance(value, kind)):
+        needs = f" (an object with {', '.join(members)})" if members else ""
         raise PydanticCustomError("class", f"{article} {kind.__name__}{needs}")
     return value
 

@@ -19,7 +19,7 @@ class Passage:
     """One retrievable unit of text (a paper's *chunk*): `Passage(id, text)`, or `Passage(id, title, text)`.
 
     `doc_id` names the document it belongs to, the passage itself where not given; `position` its place there, from 0.
-    `metadata` holds whatever else is known of it, such as its file and headings, as JSON values; it is not searched.
+    `metadata` holds what else is known of it, as JSON values; it is not searched.
     """
 
     id: str
@@ -106,10 +106,8 @@ class Hit:
     def passage(self) -> Passage:
         """The passage itself; ValueError where the ranking was read from a file, which has ids alone."""
         if self.corpus is None:
-            raise ValueError(
-                f"The hit {self.passage_id!r} is of a ranking that was read from a file: it has ids alone. Look it up "
-                "in the corpus: data.corpus[data.corpus.row(hit.passage_id)]."
-            )
+            instead = "which has ids alone. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
+            raise ValueError(f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}.")
         return self.corpus[self.corpus.row(self.passage_id)]
 
     @property

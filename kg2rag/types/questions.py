@@ -12,7 +12,7 @@ import numpy as np
 
 from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import called
+from kg2rag.types.parameters import Count, called, require
 from kg2rag.types.passages import Query
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class QADataset:
     unit : whether `gold` holds "passage" ids or "document" ids.
     source : its origin (loader, file hashes or hub revision, options), recorded with every result.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
-    unjudged : questions without gold, which no score counts; the page of a comparison takes judgements of their hits.
+    unjudged : questions without gold, which no score counts.
     """
 
     name: str
@@ -70,8 +70,7 @@ class QADataset:
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, Corpus):
-            kind = type(self.corpus).__name__
-            raise TypeError(f"{self.name}: corpus is a {kind}, not a Corpus. Corpus.from_passages makes one.")
+            raise TypeError(f"{self.name}: corpus is {called(self.corpus)}, no Corpus. Corpus.from_passages makes one.")
         for name, allowed in {"setting": ("pooled", "distractor"), "unit": get_args(GoldUnit)}.items():
             if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
@@ -97,9 +96,8 @@ class QADataset:
         if missing := [id_ for id_ in question.gold if id_ not in known]:
             share = f"{len(missing)} of {len(question.gold)} missing"
             return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}). Are both from the same split?"
-        if low := [id_ for id_, grade in question.gold.items() if grade < 1]:
-            grade = question.gold[low[0]]
-            return f"gold {self.unit} {low[0]!r} has grade {grade}. Leave out what is not relevant"
+        if low := [one for one in question.gold.items() if one[1] < 1]:
+            return f"gold {self.unit} {low[0][0]!r} has grade {low[0][1]}. Leave out what is not relevant"
         if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
             return f"candidate {unknown[0]!r} is not in the corpus"
         if self.setting == "distractor" and not question.candidates:
@@ -136,15 +134,15 @@ class QADataset:
         return rows
 
     def question(self, id_: str) -> Question:
-        """The question of that id."""
-        if found := next((question for question in self.questions if question.id == id_), None):
-            return found
+        """The question of that id; KeyError where there is none."""
+        for question in self.questions:
+            if question.id == id_:
+                return question
         raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
         """`limit` questions drawn without replacement, in their original order, over the same corpus."""
-        if limit < 1:
-            raise ValueError(f"limit must be at least 1, not {limit}.")
+        require("limit", limit, Count)
         if limit >= len(self):
             return self
         kept = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
@@ -160,20 +158,14 @@ class QADataset:
 
 
 def require_dataset(data: object) -> QADataset:
-    """The data; TypeError where an argument `data` is no `QADataset`."""
+    """The data; TypeError where it is no `QADataset` or has no question, ValueError where none has gold."""
     if not isinstance(data, QADataset):
-        raise TypeError(
-            f"data must be a QADataset, questions with their gold and corpus, not {called(data)}. "
-            "Make one with kg2rag.load or kg2rag.from_frames."
-        )
+        make = "kg2rag.load and kg2rag.from_frames make one"
+        raise TypeError(f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: {make}.")
     if data.unjudged and not data.questions:
-        raise ValueError(
-            f"{data.name}: none of {len(data.unjudged)} questions has gold. kg2rag.evaluation.agreement(systems, "
-            "data.unjudged, kb=kb) asks them all the same, and label() of what it returns takes judgements."
-        )
+        judge = "kg2rag.evaluation.agreement(systems, data.unjudged, kb=kb).label() takes judgements"
+        raise ValueError(f"{data.name}: none of {len(data.unjudged)} questions has gold. {judge}.")
     if not data.questions:
-        raise TypeError(
-            f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE). "
-            "kg2rag.datasets.known_items and `kg2rag questions` make some."
-        )
+        make = f"{data.name}.with_questions(FILE), kg2rag.datasets.known_items and `kg2rag questions` give some"
+        raise TypeError(f"{data.name} has documents, and no questions with gold: {make}.")
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,12 @@ class Ranking:
 
     Attributes
     ----------
-    rows : (n_hits,) corpus rows.
-    scores : (n_hits,) non-increasing to a millionth; see `canonical_order`.
+    rows, scores : (n_hits,) corpus rows, and scores that do not increase; see `canonical_order`.
     ids : the passage ids of the corpus, by row; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), indexes them.
     score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
-    paths : corpus row -> the triples that led there; no entry for text matches, and perhaps entries for rows that are
-        not among the hits. May be lazy: look rows up, do not iterate.
-    notes : what the strategy says of the query as a whole (why the graph was skipped, the weights it chose).
+    paths : corpus row -> the triples that led there; none for text matches. May be lazy: look rows up, do not iterate.
+    notes : what the strategy says of the query as a whole.
     """
 
     query_id: str
@@ -90,23 +88,14 @@ class Ranking:
         notes: Notes,
     ) -> Ranking:
         """`of` groups of hits: stage -> their rows, scores and parts of the scores; no row is in two groups."""
-        sizes = [len(rows) for rows, _, _ in groups.values()]
-        names = dict.fromkeys(name for _, _, parts in groups.values() for name in parts)
-        columns = {
-            name: np.concatenate([own.get(name, np.full(len(rows), np.nan)) for rows, _, own in groups.values()])
-            for name in names
-        }
-        return cls.of(
-            query_id,
-            np.concatenate([rows for rows, _, _ in groups.values()]),
-            np.concatenate([scores for _, scores, _ in groups.values()]),
-            ids,
-            stages=tuple(groups),
-            stage_codes=np.repeat(np.arange(len(groups)), sizes),
-            score_parts=columns,
-            paths=paths,
-            notes=notes,
-        )
+        rows, scores, parts = zip(*groups.values(), strict=True)
+        sizes, columns = list(map(len, rows)), dict[str, FloatArray]()
+        for name in dict.fromkeys(name for own in parts for name in own):
+            given = zip(parts, sizes, strict=True)
+            columns[name] = np.concatenate([own.get(name, np.full(n, np.nan)) for own, n in given])
+        codes, every = np.repeat(np.arange(len(groups)), sizes), (np.concatenate(rows), np.concatenate(scores))
+        stages: dict[str, Any] = {"stages": tuple(groups), "stage_codes": codes}
+        return cls.of(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -143,10 +132,7 @@ class Ranking:
         return [self.ids[row] for row in self.rows.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per hit: rank, passage, score, stage, path, then the parts of the score.
-
-        A part that has the name of one of these columns is called "score part", say.
-        """
+        """One row per hit: rank, passage, score, stage, path, the parts of the score; of a name twice, "score part"."""
         import pandas as pd
 
         hits = [(at, hit.passage_id, hit.score, hit.stage, hit.path_text) for at, hit in enumerate(self, start=1)]
@@ -167,16 +153,12 @@ class Ranking:
             return f'<div class="mathjax_ignore">{frame.to_html(index=False, float_format="{:.4g}".format)}</div>'
 
     def explain(
-        self,
-        limit: int = 10,
-        texts: Mapping[str, str] | None = None,
-        title: str = "",
-        gold: Iterable[str] = (),
+        self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "", gold: Iterable[str] = ()
     ) -> Explanation:
         """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
 
-        `texts` maps passage ids to the text shown for them; only ids are shown where it is None. Passages of `gold`,
-        such as `question.gold`, are marked, and named with their rank where they are not among those shown.
+        `texts` maps passage ids to the text shown for them. Passages of `gold` are marked, and named with their rank
+        where they are not among those shown.
         """
         return Explanation(self, limit, texts or {}, title, {id_: (id_,) for id_ in gold})
 
@@ -187,13 +169,9 @@ class Ranking:
 
     def select(self, index: slice | NDArray[np.integer] | NDArray[np.bool_]) -> Ranking:
         """The hits that a slice, indices from 0, or a mask selects, in that order."""
-        return replace(
-            self,
-            rows=self.rows[index],
-            scores=self.scores[index],
-            stage_codes=None if self.stage_codes is None else self.stage_codes[index],
-            score_parts={name: column[index] for name, column in self.score_parts.items()},
-        )
+        codes = None if self.stage_codes is None else self.stage_codes[index]
+        parts = {name: column[index] for name, column in self.score_parts.items()}
+        return replace(self, rows=self.rows[index], scores=self.scores[index], stage_codes=codes, score_parts=parts)
 
 
 DIGITS = 20
@@ -249,17 +227,11 @@ def rescored(
     """
     order = np.argsort(ranking.rows)
     kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
-    return Ranking.of(
-        ranking.query_id,
-        rows,
-        scores,
-        ranking.ids,
-        stages=kept.stages,
-        stage_codes=kept.stage_codes,
-        score_parts={**kept.score_parts, **score_parts},
-        paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
-        notes=replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)),
-    ).top(k)
+    stages: dict[str, Any] = {"stages": kept.stages, "stage_codes": kept.stage_codes}
+    stages["paths"] = ranking.paths if paths is None else first_of(paths, ranking.paths)
+    said = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
+    parts = {**kept.score_parts, **score_parts}
+    return Ranking.of(ranking.query_id, rows, scores, ranking.ids, score_parts=parts, notes=said, **stages).top(k)
 
 
 def _check(ranking: Ranking) -> None:

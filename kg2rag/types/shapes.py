@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kg2rag.text.records import DataError, quote, reading
+from kg2rag.text.records import DataError, quote, reading, wrong
 from kg2rag.text.records import text as text_of
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PASSAGE: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "passage_id", "chunk_id", "docid"),
@@ -27,10 +24,8 @@ def corpus_of(given: object, where: str = "corpus") -> Corpus:
     """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a DataFrame.
 
     Ids may be of any type, and are places from 0 (of a DataFrame, its index) where there are none. Fields that
-    `PASSAGE` does not name are the passages' metadata.
-
-    Raises TypeError: another type; DataError, which names record and field: no text, a value of a wrong type, an id
-    that stands twice.
+    `PASSAGE` does not name are metadata. TypeError: another type; DataError, which names record and field: no text, a
+    value of a wrong type, an id that stands twice.
     """
     if isinstance(given, Corpus):
         return given
@@ -45,7 +40,7 @@ def corpus_of(given: object, where: str = "corpus") -> Corpus:
 def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     id_, position = identifier(row.get("id"), where, number), row.get("position", 0)
     if isinstance(position, bool) or not isinstance(position, int) or position < 0:
-        raise DataError(f"{where}, record {number}: position is {quote(position)}; needed: a whole number from 0.")
+        wrong(where, number, "position", position, "a whole number from 0")
     document = identifier(row["doc_id"], where, number) if "doc_id" in row else id_
     title = text_of(row, "title", where, number) if "title" in row else ""
     extra = {name: value for name, value in row.items() if name not in PASSAGE}
@@ -61,13 +56,8 @@ def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> li
     columns = dict.fromkeys(column for row in rows for column in row)
     found = {field: next((name for name in called if name in columns), None) for field, called in names.items()}
     ours = {theirs: field for field, theirs in found.items() if theirs is not None}
-    return [
-        {
-            **({} if found["id"] else {"id": at}),
-            **{ours.get(str(name), str(name)): value for name, value in row.items()},
-        }
-        for at, row in enumerate(rows)
-    ]
+    renamed = ({ours.get(str(name), str(name)): value for name, value in row.items()} for row in rows)
+    return [row if found["id"] else {"id": at, **row} for at, row in enumerate(renamed)]
 
 
 def _rows(given: object, where: str) -> Iterator[dict[str, Any]]:
@@ -77,10 +67,8 @@ def _rows(given: object, where: str) -> Iterator[dict[str, Any]]:
     if isinstance(given, Mapping):
         given = [{"id": id_, **(one if isinstance(one, Mapping) else {"text": one})} for id_, one in given.items()]
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"{where}: give a list of texts or of dicts, {{id: text}} or a DataFrame, not {quote(given)}. "
-            "Files are read by kg2rag.from_folder(path)."
-        )
+        wanted = "a list of texts or of dicts, {id: text} or a DataFrame"
+        raise TypeError(f"{where}: give {wanted}, not {quote(given)}. kg2rag.from_folder(path) reads files.")
     for number, one in enumerate(given, start=1):
         if not isinstance(one, str | Mapping):
             raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(one)}.")
@@ -90,10 +78,9 @@ def _rows(given: object, where: str) -> Iterator[dict[str, Any]]:
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     import pandas as pd
 
-    table: pd.DataFrame = frame
-    named = not isinstance(table.index, pd.RangeIndex) and not set(PASSAGE["id"]) & set(map(str, table.columns))
+    named = not isinstance(frame.index, pd.RangeIndex) and not set(PASSAGE["id"]) & set(map(str, frame.columns))
     # A round trip through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
-    for label, row in zip(table.index, table.to_dict("records"), strict=True):
+    for label, row in zip(frame.index, frame.to_dict("records"), strict=True):
         own = {k: plain(v) for k, v in row.items() if not (pd.api.types.is_scalar(v) and pd.isna(v))}
         yield {str(k): v for k, v in ({"id": label, **own} if named else own).items()}
 

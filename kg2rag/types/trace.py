@@ -1,7 +1,6 @@
 """The steps of a system for one query, with the passages that passed each -> the step that lost a passage.
 
-The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`) with the functions that retrieve, so that it
-records what happened. The definitions in `LOST_AT` are ours.
+The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`). The definitions in `LOST_AT` are ours.
 """
 
 from __future__ import annotations
@@ -16,16 +15,8 @@ from numpy.typing import NDArray
 from kg2rag.types.passages import IntArray
 from kg2rag.types.rankings import Ranking
 
-LostAt = Literal[
-    "not a candidate",
-    "not retrieved",
-    "entity not linked",
-    "not expanded",
-    "pruned",
-    "ranked below k",
-    "cut by budget",
-    "found",
-]
+_Unfound = Literal["not a candidate", "not retrieved", "entity not linked", "not expanded", "pruned"]
+LostAt = Literal[_Unfound, "ranked below k", "cut by budget", "found"]
 LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 """Where a gold passage can be lost, in the order of the steps.
 
@@ -69,12 +60,9 @@ class Trace:
 
     def lost_by(self, row: int) -> Step | None:
         """The first step that a passage did not pass; None if it passed all and is in the ranking."""
-        for each in self.steps:
-            if row not in each.rows:
-                return each
-        if row in self.ranking.rows:
-            return None
-        return step("retrieved", "not retrieved", f"not among the {len(self.ranking)} passages of the ranking")
+        unranked = f"not among the {len(self.ranking)} passages of the ranking"
+        every = (*self.steps, step("retrieved", "not retrieved", unranked, self.ranking.rows))
+        return next((each for each in every if row not in each.rows), None)
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
         """The trace with one more stage, of which only input and output are known: it read `depth` hits."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
+from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.types import Query, Ranking
 
@@ -59,11 +59,6 @@ def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
 
 def test_the_repr_of_a_pipeline_is_how_it_is_written() -> None:
     assert repr(Falling() >> Reverse(7) >> Reverse(3)) == "Falling() >> Reverse(depth=7) >> Reverse(depth=3)"
-
-
-def test_a_pipeline_without_stages_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one stage"):
-        Pipeline(Falling(), ())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kg2rag.types import LinkedEntity, Notes, Ranking, Triple, sources
+from kg2rag.types.explanation import notes_of, stage_label
 
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 
@@ -56,7 +57,6 @@ def test_a_formula_is_shown_with_the_numbers_of_the_hit_without_terms_that_it_la
 
 def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
     explained = ranking(Notes("0.7 · hybrid")).explain()
-    assert explained.besides(explained.hits()[0]) == {"graph": 0.0}
     assert "besides: graph 0" in str(explained)
     assert "besides: graph 0" in explained._repr_html_()
 
@@ -68,14 +68,14 @@ def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
 
 
 def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:
-    explained = ranking(Notes("graph", {"hybrid": "dense and bm25", "graph": "graph"})).explain()
-    assert [explained.stage_of(hit) for hit in explained.hits()] == ["hybrid, from dense and bm25", "graph"]
+    found = ranking(Notes("graph", {"hybrid": "dense and bm25", "graph": "graph"}))
+    assert [stage_label(found, hit.stage) for hit in found] == ["hybrid, from dense and bm25", "graph"]
     assert sources(ranking()) == {"hybrid": "hybrid", "graph": "graph"}
 
 
 def test_what_a_strategy_says_of_the_query_is_told() -> None:
     said = Notes(entities=(LinkedEntity("FastAPI", "fuzzy", 0.9),), warning="one entity", other={"confidence": 0.5})
-    assert ranking(said).explain().notes() == {
+    assert notes_of(ranking(said)) == {
         "entities": "FastAPI",
         "linked_by": "fuzzy",
         "warning": "one entity",

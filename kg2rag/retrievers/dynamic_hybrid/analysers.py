@@ -1,11 +1,8 @@
 """Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
-- `RuleAnalyser`, the default: rules on the query's form (`signals`). The types and the weights of the design's own
-  examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules, `QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours.
-- `LLMAnalyser`: weights by a language model, prompted as in the design. Unambiguous errors of a small model are
-  repaired: broken JSON, weights that sum to 100 or nearly to 1. Anything else raises an error that names the query,
-  unless another analyser follows: `llm(MODEL@BASE_URL)+rules`.
-- `LearnedAnalyser`: weights fitted on questions with known gold.
+The types and the weights of the design's own examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules,
+`QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours. A language model is prompted as in the design; of its replies broken
+JSON and weights that sum to 100 or nearly to 1 are repaired.
 """
 
 from __future__ import annotations
@@ -19,21 +16,21 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.compute import ChatModel, CompletionError
 from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted, unusable
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, Signals, read
 from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
-from kg2rag.types import FloatArray, ParameterError, Query
+from kg2rag.types import FloatArray, ParameterError, Query, Weight
 
 SIDES = ("dense", "sparse", "pattern", "graph")
 """The four kinds of retrieval, in the order of every table and vector of weights."""
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
-ARRAYS = ("grid", "coefficients", "intercept")
+ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": ()}
 NEARLY = 0.1
 """How far from 1 (or 100) the weights of a language model may sum and still be rescaled."""
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
@@ -119,13 +116,12 @@ class RuleAnalyser:
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Each query by itself."""
-        return [self._decide(read(query.text, self.vocabulary)) for query in queries]
-
-    def _decide(self, found: Signals) -> QueryAnalysis:
-        kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(found))
-        return analysis_of(
-            kind, reason.format(names=", ".join(found.names[:3]), misspelt=", ".join(found.misspelt[:3]))
-        )
+        analyses = []
+        for found in (read(query.text, self.vocabulary) for query in queries):
+            kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(found))
+            words = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
+            analyses.append(analysis_of(kind, reason.format(**words)))
+        return analyses
 
 
 @dataclass(frozen=True)
@@ -153,10 +149,10 @@ class FixedAnalyser:
 
 class _Weights(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    dense: float = Field(ge=0)
-    sparse: float = Field(ge=0)
-    pattern: float = Field(ge=0)
-    graph: float = Field(ge=0)
+    dense: Weight
+    sparse: Weight
+    pattern: Weight
+    graph: Weight
 
 
 class Reply(BaseModel):
@@ -169,17 +165,9 @@ class Reply(BaseModel):
 
 @dataclass(frozen=True)
 class LLMAnalyser:
-    """Prompts a language model for every query, a batch at once; equal texts are sent once.
-
-    `model` : its earlier answers come from the store.
-    """
+    """Prompts a language model for every query, a batch at once; equal texts are sent once."""
 
     model: ChatModel
-
-    @classmethod
-    def named(cls, store: Store, _: TrigramIndex | None, model: str) -> LLMAnalyser:
-        """With the model of a name, "MODEL@BASE_URL", whose replies the store keeps."""
-        return cls(chat_model(model, store))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
@@ -200,13 +188,8 @@ class LearnedAnalyser:
     """Weights with the highest score that a ridge regression predicts from `signals.FEATURES`, over a grid of weights.
 
     `eval/weights.py --save FILE` fits one on questions with known gold and writes it; `load` reads it.
-
-    Attributes
-    ----------
-    grid : (n_grid, 4) weights to choose from.
-    coefficients, intercept : (n_grid, n_features) and (n_grid,), of predicted score.
-    alpha : strength of the ridge's regularisation that cross-validation chose.
-    fitted_on : hashes of the texts it was fitted on; it refuses to analyse these.
+    `grid` : (n_grid, 4) weights to choose from. `coefficients`, `intercept` : (n_grid, n_features) and (n_grid,), of
+    predicted score. `alpha` : strength of the regularisation. `fitted_on` : hashes of the texts it refuses to analyse.
     """
 
     grid: FloatArray = field(repr=False)
@@ -222,10 +205,8 @@ class LearnedAnalyser:
         ValueError: a query is one of those the model was fitted on, so that no score profits from it.
         """
         if seen := [query for query in queries if fingerprint(query) in self.fitted_on]:
-            raise ValueError(
-                f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r}) are among those "
-                "this analyser was fitted on. Evaluate it on other questions."
-            )
+            first = f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r})"
+            raise ValueError(f"{first} are among those this analyser was fitted on. Evaluate it on other questions.")
         # einsum: BLAS may round a batch and a single query differently.
         features = features_of(queries, self.vocabulary)
         predicted = np.einsum("gf,qf->qg", self.coefficients, features) + self.intercept
@@ -234,11 +215,6 @@ class LearnedAnalyser:
         rules = RuleAnalyser(self.vocabulary).analyse(queries)
         columns = zip(rules, self.grid[chosen].tolist(), reasons, strict=True)
         return [analysis_of((rule.query_type, tuple(weights)), reason) for rule, weights, reason in columns]
-
-    @classmethod
-    def named(cls, _: Store, vocabulary: TrigramIndex | None, file: Path) -> LearnedAnalyser:
-        """As `load`, for the table of names."""
-        return cls.load(file, vocabulary)
 
     def save(self, path: Path | str) -> None:
         """Write the model as JSON, without the vocabulary."""
@@ -253,15 +229,17 @@ class LearnedAnalyser:
             record = read_json(Path(path))
             for name, wanted in MADE_FOR.items():
                 if record.get(name) != wanted:
-                    given = quote(record.get(name))
-                    raise DataError(f"{path}: {name} is {given}, not {wanted!r}. Fit the analyser anew.")
-            arrays = [np.array(record[name], dtype=np.float64) for name in ARRAYS]
-            shapes, n = [array.shape for array in arrays], len(arrays[0])
-            if shapes != [(n, len(SIDES)), (n, len(FEATURES)), (n,)] or not all(np.isfinite(a).all() for a in arrays):
-                raise DataError(f"{path}: {', '.join(ARRAYS)} have shapes {shapes} or a number that is not finite.")
-            grid, coefficients, intercept = arrays
-            fitted_on = frozenset(record["fitted_on"])
-            return cls(grid, coefficients, intercept, float(record["alpha"]), fitted_on, vocabulary)
+                    raise DataError(
+                        f"{path}: {name} is {quote(record.get(name))}, not {wanted!r}. Fit the analyser anew."
+                    )
+            arrays = {name: np.array(record[name], dtype=np.float64) for name in ARRAYS}
+            n = len(arrays["grid"])
+            for name, shape in ARRAYS.items():
+                if arrays[name].shape != (n, *shape) or not np.isfinite(arrays[name]).all():
+                    raise DataError(f"{path}: {name} is not of shape {(n, *shape)}, or not finite.")
+            return cls(
+                **arrays, alpha=float(record["alpha"]), fitted_on=frozenset(record["fitted_on"]), vocabulary=vocabulary
+            )
 
 
 def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
@@ -278,7 +256,7 @@ def fingerprint(query: Query) -> str:
 
 @dataclass(frozen=True)
 class ChainAnalyser:
-    """Analysers in order: a query that a language model's reply says nothing usable of is left to the next."""
+    """Analysers in order: a query of which a language model says nothing usable is left to the next."""
 
     analysers: tuple[Analyser, ...]
 
@@ -300,8 +278,8 @@ ANALYSERS: Registry[Analyser] = Registry(
     "analyser",
     {
         "fixed": lambda _store, _vocabulary: FixedAnalyser(),
-        "learned(FILE)": LearnedAnalyser.named,
-        "llm(MODEL@BASE_URL)": LLMAnalyser.named,
+        "learned(FILE)": lambda _store, vocabulary, file: LearnedAnalyser.load(str(file), vocabulary),
+        "llm(MODEL@BASE_URL)": lambda store, _vocabulary, model: LLMAnalyser(chat_model(str(model), store)),
         "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
     },
     group="kg2rag.analysers",

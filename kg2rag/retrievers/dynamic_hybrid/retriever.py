@@ -1,8 +1,8 @@
 """Query -> dense, BM25, pattern and `mention_ppr` rankings, fused with weights chosen for that query.
 
-The graph side is `mention_ppr`, a walk over mentions, whatever graph is given; `graph=graph_augmented` searches the
-graph, as the design does. The design: weighted reciprocal rank fusion over an analysis of the query, or with the
-weights that the caller gives. Ours: a side of weight 0 is not run for a query, and any system may be a side.
+The design: weighted reciprocal rank fusion over an analysis of the query, or with the weights that the caller gives.
+Ours: the graph side is `mention_ppr`, a walk over mentions, whatever graph is given (`graph=graph_augmented` searches
+the graph, as the design does); a side of weight 0 is not run for a query, and any system may be a side.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
-from kg2rag.retrievers.contract import Retriever, Tuned, Words, speaks
+from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.text.registry import split
-from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, sources
+from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, refused, sources
 
 NAME = "dynamic_hybrid"
 COLOUR = "#8C6BB1"  # in plots
@@ -46,7 +47,7 @@ class HybridNotes(Notes):
     reasoning: str = ""
 
 
-@speaks(WORDS)
+@WORDS
 @dataclass(frozen=True)
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr`, whatever graph is given.
@@ -58,9 +59,8 @@ class DynamicHybrid(Retriever):
     ----------
     analyser : "rules", "fixed" (equal weights), "learned(FILE)", "llm(MODEL@BASE_URL)", or any object with
         `analyse(queries)`. After a `+` follows what analyses queries of which a model says nothing usable.
-    graph : the fourth side, a system by name. `graph_augmented` and `expansion_queries` search the knowledge graph
-        given, as the design does; `mention_ppr` and `mention_chains` walk from passage to passage by the names in them,
-        whatever that graph is.
+    graph : the fourth side, a system by name. `graph_augmented` and `expansion_queries` search the graph given, as the
+        design does; `mention_ppr` and `mention_chains` walk by the names in passages, whatever that graph is.
     depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion.
     weights : of the sides for every query, in their order or by name, at least 0, their sum 1; no query is analysed.
@@ -90,8 +90,7 @@ class DynamicHybrid(Retriever):
         """The four retrievers, by side."""
         named = [*split(self.sides, "+"), self.graph]
         if len(named) != len(SIDES):
-            wanted = "three systems joined by '+', such as dense+bm25+pattern; graph names the fourth"
-            raise ParameterError(f"sides must be {wanted}, not {self.sides!r}.")
+            raise refused("sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern")
         return {side: systems.build(name, self.kb) for side, name in zip(SIDES, named, strict=True)}
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -102,21 +101,16 @@ class DynamicHybrid(Retriever):
             weighed = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
             rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
             for i, ranking in zip(weighed, rankings, strict=True):
-                found[i][side] = _named(ranking, side)
-        return [self._fused(*each, k) for each in zip(found, analyses, strict=True)]
-
-    def _fused(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
-        fused = blend(sides, analysis.weights, k, self.constant)
-        notes = HybridNotes(
-            fused.notes.formula,
-            fused.notes.source,
-            warning=analysis.warning,
-            inputs=fused.notes.inputs,
-            query_type=analysis.query_type,
-            weights=dict(analysis.weights),
-            reasoning=analysis.reasoning,
-        )
-        return replace(fused, notes=notes)
+                stages = (side, *ranking.stages[1:])  # two sides may use one component; the sources are kept
+                source = dict(zip(stages, sources(ranking).values(), strict=True))
+                found[i][side] = replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))
+        fused = list[Ranking]()
+        for own, of in zip(found, analyses, strict=True):
+            one = blend(own, of.weights, k, self.constant)
+            said: dict[str, Any] = {"query_type": of.query_type, "weights": dict(of.weights), "reasoning": of.reasoning}
+            said |= {"warning": of.warning, "inputs": one.notes.inputs}
+            fused.append(replace(one, notes=HybridNotes(one.notes.formula, one.notes.source, **said)))
+        return fused
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every side and load the vocabulary."""
@@ -137,10 +131,3 @@ def blend(sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, co
     """Weighted reciprocal rank fusion of one query's sides; one of weight 0 adds nothing, not even its hits."""
     counted = [side for side in SIDES if weights[side] > 0]
     return fuse_rankings([sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant)
-
-
-def _named(ranking: Ranking, side: str) -> Ranking:
-    """A ranking whose first stage is named by its side, as two sides may use one component; its sources are kept."""
-    stages = (side, *ranking.stages[1:])
-    source = dict(zip(stages, sources(ranking).values(), strict=True))
-    return replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))

@@ -1,9 +1,8 @@
 """Query text -> features of its form: question words, names, quoted codes, words the corpus lacks.
 
-Shared by the rules and the learned analyser. They read the query and, if given, the corpus's vocabulary;
-never gold or the origin of a query. Whether a query asks for what stands in a relation to something (`asks_relation`)
-is decided by forms, not words alone, and ours: "what uses X", but not "how to use X". Prose that names people and
-places is not decided here (`analysers.NAMES_IN_PROSE`).
+Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary, never gold. Whether a
+query asks for what stands in a relation to something (`asks_relation`) is decided by forms of ours, not words alone:
+"what uses X", but not "how to use X".
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.linkers import phrases
 from kg2rag.retrievers.pattern import slashed
-from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks_like_name, members, split, surfaces
+from kg2rag.text.code_names import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000
@@ -46,17 +45,24 @@ _FORMS = {  # what a query says anywhere, or with ^ at its beginning
 }
 _FOUND = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
 _FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
-_QUOTED_CODE = re.compile(r"[\"'`“‘]([^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*)[\"'`”’]")
+# An example of a code, after words that announce one; "like" may be followed by prose, so that it needs a blank.
+_EXAMPLE = re.compile(
+    r"\b(?:(?:start|begin)(?:s|n?ing)?\s+with|end(?:s|ing)?\s+(?:in|with)|match(?:es|ing)?|look(?:s|ing)?\s+like"
+    r"|(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?"
+    r"|(?:formatted|written|spelt|spelled|shaped|encoded)\s+(?:as|like))[\s:]+[\"'`]?(?:[^\s*]*[\d_@#$%:/+]|\w*(?:xxx|XXX|YYYY))"
+    r"|\b(?:like|such\s+as|e\.g\.|for\s+example)[\s:]+[\"'`]?(?:\S*(?:\b0+\b|xxx|XXXX|##|\bx\b)|#[0-9a-f]{3,8}\b)"
+)
+_CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]")
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """The form of a query.
 
-    `names` are words spelt like names in code, `misspelt` those of them, or of a query that is a few words, which no
-    passage has but some passage has a similar word; `spelled` is the corpus's name that the query's words make
-    together; `asks_relation` says that the form asks for what is related, `relation` that a word of relation occurs;
-    `phrases` counts capitalised and quoted phrases after the first word.
+    `names` are words spelt like names in code, `misspelt` those of them, or of a query of a few words, for which the
+    corpus has a similar word alone; `spelled`: its words together make a name of the corpus; `asks_relation`: its form
+    asks for what is related, `relation`: a word of relation occurs; `phrases`: capitalised and quoted ones after the
+    first word.
     """
 
     how_to: bool
@@ -99,13 +105,13 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     text = text[:READ].strip()
     words = [surface for surface, _ in surfaces(text) if key(surface)]
     content = [word for word in words if key(word) not in FUNCTION_WORDS]
-    first_ends = len(text.split(maxsplit=1)[0]) if text else 0
+    first_ends = len((text.split(maxsplit=1) or [""])[0])
     says: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FOUND.items()}
     found = Signals(
         **says,
         asks_relation=asks_relation(text),
         as_pattern=slashed(text) is not None or any(map(_wildcard, text.split())),
-        coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)) or format_by_example(text) is not None,
+        coded_format=bool(_EXAMPLE.search(text) or (_FORMAT.search(text) and _CODE_IN_QUOTES.search(text))),
         words=len(words),
         content_words=len(content),
         phrases=sum(end > first_ends for _, end in phrases(text)),
@@ -113,7 +119,9 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     )
     if vocabulary is None:
         return found
-    known = {word: all(map(vocabulary.document_frequency, _keys(word, vocabulary))) for word in words}
+    frequency = vocabulary.document_frequency
+    keys = {word: list(filter(None, map(key, members(word)))) for word in words}
+    known = {word: bool(frequency(key(word))) or all(map(frequency, own)) for word, own in keys.items()}
     allowed = 0 if found.how_to or found.asks_relation else LOOKED_UP // 2 if found.question else LOOKED_UP
     prose = [word for word in content if word not in found.names] if len(words) > 1 and len(content) <= allowed else []
     suspects = dict.fromkeys([*found.names, *(content if len(words) == 1 else ())])
@@ -133,12 +141,6 @@ def _wildcard(word: str) -> bool:
     written = word.strip("*")
     at_one_end = word.startswith("*") != word.endswith("*") and "**" not in word
     return "*" in written or (at_one_end and any(mark in written for mark in "_-./"))
-
-
-def _keys(word: str, vocabulary: TrigramIndex) -> list[str]:
-    """What must be known of a word for it to be: all of it, or of a path each of its members."""
-    path = list(filter(None, map(key, members(word))))
-    return path if len(path) > 1 and not vocabulary.document_frequency(key(word)) else [key(word)]
 
 
 def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
@@ -167,8 +169,6 @@ handle hold host implement impact import inherit instantiate invoke join link li
 open override own point produce publish read receive refer reference relate rely require run send serve subclass
 subscribe talk touch trigger update use validate wrap write""".split()
 _PREPOSITIONS = "on|upon|to|from|with|in|into|by|of|against"
-
-
 _IRREGULAR = {"read": "read", "write": "written", "run": "run", "hold": "held", "build": "built", "send": "sent"}
 _IRREGULAR |= {"break": "broken", "rely": "relied", "modify": "modified"}
 _ACTIVE = "|".join([*_VERBS, *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS)])

@@ -1,9 +1,7 @@
 """Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
 
-Word n-grams against entity names; capitalised and quoted phrases against a full-text index of the names; the query's
-vector against the names' vectors; a chain that tries linkers in order. They are those of the graph-augmented and
-confidence-gated designs; longest match first, and names of any length, are our reading; misspelt names are ours.
-`linking.llm` asks a language model.
+The linkers are those of the graph-augmented and confidence-gated designs; longest match first, and names of any length,
+are our reading; misspelt names are ours. `linking.llm` asks a language model.
 """
 
 from __future__ import annotations
@@ -29,10 +27,8 @@ _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 PHRASES = 20  # of a query that are looked up
-NEAREST = 20
-"""Names like a stretch that are looked at, by edit distance, before swaps count as one edit."""
-SLACK = 0.15
-"""How much less similar they may be then: one swap counts as two edits there."""
+NEAREST, SLACK = 20, 0.15
+"""Names like a stretch that are looked at, by edit distance, where a swap counts as two edits: so much less similar."""
 WORDS, LONGEST_NAME = 200, 6  # words of a query that are read, and of a stretch of it
 
 
@@ -102,8 +98,7 @@ class PhraseLinker(TextLinker):
     limit: Count = 5
 
     def _link(self, text: str) -> list[Link]:
-        links: dict[int, Link] = {}
-        different: dict[str, tuple[int, int]] = {}
+        links, different = dict[int, Link](), dict[str, tuple[int, int]]()
         for start, end in phrases(text):
             different.setdefault(normalise(text[start:end]), (start, end))
         for start, end in list(different.values())[:PHRASES]:
@@ -126,7 +121,8 @@ class PhraseLinker(TextLinker):
         found = []
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
             name = self.kb.graph.names[row]
-            share = max(_jaccard(reading, name) for reading in readings)
+            words, own = set(normalise(name).split()), [set(normalise(reading).split()) for reading in readings]
+            share = max(len(one & words) / max(len(one | words), 1) for one in own)
             if share > 0 and sorted(_MARKS.findall(phrase)) == sorted(_MARKS.findall(name)):
                 found.append(Link(row, (start, end), "phrase", share))
         if not found and (known := self.kb.graph.find(phrase)) is not None:  # the index knows accents, and no aliases
@@ -181,12 +177,11 @@ class FuzzyLinker(TextLinker):
         from rapidfuzz.distance import OSA
 
         trigrams, entities = self.kb.cached("fuzzy names", lambda: _names(self.kb))
-        if known:
-            yield from ((entity, 1.0) for entity in entities.get(sought, ()))
-            return
-        floor = max(self.min_similarity - SLACK, 0.01)
-        for at in trigrams.similar(sought, floor, NEAREST).keys.tolist():
-            name = str(trigrams.keys[at])
+        names = [sought]
+        if not known:
+            near = trigrams.similar(sought, max(self.min_similarity - SLACK, 0.01), NEAREST)
+            names = [str(trigrams.keys[at]) for at in near.keys.tolist()]
+        for name in names:
             similarity = OSA.normalized_similarity(sought, name)
             if similarity >= self.min_similarity:
                 yield from ((entity, similarity) for entity in entities.get(name, ()))
@@ -198,10 +193,9 @@ class EmbeddingLinker:
 
     Parameters
     ----------
-    min_cosine : less similar names are no link; the cosine is the confidence. The designs' 0.75 is of other encoders.
-        0.55 is the step of 0.05 with the highest F1 for MiniLM, over the three best links of each of 1,010 training
-        questions of MuSiQue (without `musique-100`), HotpotQA and 2WikiMultihopQA: 70 % of the links that it keeps lead
-        to an entity that a gold passage names, and it keeps 76 % of those that do; 0.75 keeps 16 %.
+    min_cosine : less similar names are no link; the cosine is the confidence. The designs' 0.75 is of other encoders;
+        0.55 is the step of 0.05 with the highest F1 for MiniLM over 1,010 training questions: 70 % of its links lead to
+        an entity that a gold passage names, and it keeps 76 % of those that do; 0.75 keeps 16 %.
     limit : at most so many entities.
     """
 
@@ -213,15 +207,11 @@ class EmbeddingLinker:
         """One search for the batch."""
         if not queries or not self.kb.graph.n_entities:
             return [[] for _ in queries]
-        found = self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
-        return [
-            [
-                Link(entity, (0, len(query.text)), "embedding", min(cosine, 1.0))
-                for entity, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
-                if cosine >= self.min_cosine
-            ]
-            for query, (rows, cosines) in zip(queries, found, strict=True)
-        ]
+        links, found = [], self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
+        for query, hits in zip(queries, found, strict=True):
+            near = [pair for pair in zip(*(each.tolist() for each in hits), strict=True) if pair[1] >= self.min_cosine]
+            links.append([Link(one, (0, len(query.text)), "embedding", min(cosine, 1.0)) for one, cosine in near])
+        return links
 
 
 @component
@@ -234,21 +224,15 @@ class ChainLinker:
         """The links of the first linker that has any."""
         links: list[list[Link]] = [[] for _ in queries]
         for linker in self.linkers:
-            open_ = [i for i, found in enumerate(links) if not found]
-            found = linker.link_batch([queries[i] for i in open_]) if open_ else []
-            for i, own in zip(open_, found, strict=True):
-                links[i] = own
+            if open_ := [i for i, found in enumerate(links) if not found]:
+                for i, own in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
+                    links[i] = own
         return links
 
 
 def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
     """The links of a query as a ranking's notes name them."""
     return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
-
-
-def _jaccard(phrase: str, name: str) -> float:
-    one, other = set(normalise(phrase).split()), set(normalise(name).split())
-    return len(one & other) / len(one | other) if one else 0.0
 
 
 def _names(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
@@ -269,11 +253,12 @@ def phrases(text: str) -> list[tuple[int, int]]:
     spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
     start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
     for word in _NAME_WORD.finditer(text):
-        joined = start >= 0 and text[end : word.start()].isspace()
-        if start >= 0 and not (joined and _capitalised(word.group())):
+        # Scripts without case (Chinese, Arabic) make no difference here.
+        capitalised = word[0][0].isalpha() and not word[0][0].islower()
+        if start >= 0 and not (capitalised and text[end : word.start()].isspace()):
             spans[start, end] = None
             start = -1
-        if _capitalised(word.group()) and (start >= 0 or normalise(word.group()) not in FUNCTION_WORDS):
+        if capitalised and (start >= 0 or normalise(word[0]) not in FUNCTION_WORDS):
             start, end = word.start() if start < 0 else start, word.end()
     if start >= 0:
         spans[start, end] = None
@@ -282,13 +267,5 @@ def phrases(text: str) -> list[tuple[int, int]]:
 
 def phrases_beside(text: str, known: Sequence[tuple[int, int]]) -> list[str]:
     """The `phrases` of a text that overlap none of the known spans, as written; one that repeats is repeated."""
-    return [
-        text[start:end]
-        for start, end in phrases(text)
-        if not any(start < known_end and known_start < end for known_start, known_end in known)
-    ]
-
-
-def _capitalised(word: str) -> bool:
-    """Whether a word begins as a name does; scripts without case (Chinese, Arabic) make no difference there."""
-    return word[0].isalpha() and not word[0].islower()
+    free = ((a, b) for a, b in phrases(text) if not any(a < end and start < b for start, end in known))
+    return [text[start:end] for start, end in free]

@@ -62,15 +62,14 @@ class LLMLinker:
         }
         prompts = [_PROMPT.format(query=quoted(query.text), **places) for query in sent]
         answers = ask_each(self.model, [name_of(query) for query in sent], prompts, _schema(types), "linking")
-        found: dict[str, list[Link]] = {}
-        unknown: list[str] = []
+        found, unknown = dict[str, list[Link]](), list[str]()
         for query, answer in zip(sent, answers, strict=True):
-            named = dict.fromkeys(each.name for each in answer.parsed.entities)  # type: ignore[attr-defined]
-            entities = {name: self.kb.graph.find(name) for name in named}
-            unknown += [f"{name!r}, of {name_of(query)}" for name, entity in entities.items() if entity is None]
             links = dict[int, Link]()
-            for name, entity in entities.items():
-                if entity is not None and entity not in links:
+            for name in dict.fromkeys(each.name for each in answer.parsed.entities):  # type: ignore[attr-defined]
+                entity = self.kb.graph.find(name)
+                if entity is None:
+                    unknown.append(f"{name!r}, of {name_of(query)}")
+                elif entity not in links:
                     links[entity] = Link(entity, self._span(query.text, name, entity), "llm", self.confidence)
             found[query.text] = list(links.values())[: self.limit]
         if unknown:

@@ -13,6 +13,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.testing.promises import worked_out
 from kg2rag.types import FloatArray, Query, Triple
+from kg2rag.types.explanation import stage_label
 
 Build = Callable[..., KnowledgeBase]
 FILMS = (
@@ -123,7 +124,7 @@ def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
 
 def test_the_explanation_says_where_each_hit_was_looked_for(kb_of: Build) -> None:
     shown = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5).explain()
-    assert [shown.stage_of(hit) for hit in shown.hits()] == ["walk, from graph"] * 3 + ["dense"] * 2
+    assert [stage_label(shown.ranking, hit.stage) for hit in shown.hits()] == ["walk, from graph"] * 3 + ["dense"] * 2
 
 
 QUERIES = [
