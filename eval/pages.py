@@ -101,11 +101,6 @@ class Study:
         """One row a system and metric."""
         return pd.read_csv(self.folder / "scores.csv")
 
-    @cached_property
-    def wide(self) -> pd.DataFrame:
-        """The same by system and metric."""
-        return self.scores.set_index(["system", "metric"])
-
     def per_query(self, metric: str) -> pd.DataFrame:
         """One row a question, one column a system."""
         found = pd.read_parquet(self.folder / "per_query.parquet")
@@ -115,12 +110,8 @@ class Study:
     def marked(self) -> set[str]:
         """The systems of which a number was chosen with questions of the set in view, by the register, then and now."""
         seen = [(name, row["sets"]) for name, rows in self.config.get("tuning", {}).items() for row in rows]
-        seen += [
-            (name, row.sets)
-            for name in self.config.get("systems", ())
-            for row in register()
-            if row.system == plain(name)
-        ]
+        systems = self.config.get("systems", ())
+        seen += [(name, row.sets) for name in systems for row in register() if row.system == plain(name)]
         return {name for name, sets in seen if any(self.folder.name.endswith(one) for one in sets)}
 
     @property
@@ -131,10 +122,11 @@ class Study:
 
     def cell(self, system: str, metric: str) -> str:
         """A mean with its stars, bold where it is significantly the best."""
-        if (system, metric) not in self.wide.index:
+        found = self.scores[(self.scores["system"] == system) & (self.scores["metric"] == metric)]
+        if found.empty:
             return ""
-        row = self.wide.loc[(system, metric)]
-        text = percent(row["mean"]) + stars(row["p_holm"]).replace("*", r"\*")
+        row = found.iloc[0]
+        text = percent(row["mean"]) + marks(row["p_holm"])
         return f"**{text}**" if row["p_best"] < 0.05 else text
 
     def name(self, system: str) -> str:
@@ -149,16 +141,12 @@ class Study:
         yield from filter(None, (self.about.get("about", ""), ""))
         yield f"{self.size}, {data['setting']}; {', '.join(map(str, models))}; baseline `{self.config['baseline']}`.\n"
         yield f"```sh\n{self.about['command']}\n```\n"
-        yield from self.table() if not self.has_placebos else self.graphs()
+        has_placebos = any(name.endswith(SUFFIX) for name in self.scores["system"])
+        yield from self.graphs() if has_placebos else [*self.table(), *self.by_hops()]
         made, commit = str(self.config["started"])[:10], self.config.get("commit", {})
         state = ", with changes" if commit.get("changed") else ""
         where = f"files in `eval/results/{self.folder.name}`"
         yield f"\nMade {made} at commit `{str(commit.get('id'))[:10]}`{state}; {where}."
-
-    @property
-    def has_placebos(self) -> bool:
-        """Whether it compares graphs with their shufflings."""
-        return any(name.endswith(SUFFIX) for name in self.scores["system"])
 
     def table(self) -> Iterator[str]:
         """One row a system, best recall@5 first."""
@@ -168,6 +156,21 @@ class Study:
             [self.name(one), *(self.cell(one, metric) for metric in METRICS), number(times.get(one))] for one in order
         ]
         yield from pipe_table(["system", *METRICS, "ms a query"], rows, [*METRICS, "ms a query"])
+
+    def by_hops(self) -> Iterator[str]:
+        """Where the questions have several numbers of hops: complete evidence and the last hop, by their number."""
+        found = pd.read_parquet(self.folder / "per_query.parquet").dropna(subset="hops")
+        if found["hops"].nunique() < 2:
+            return
+        metrics = [name for name in ("all_recall@5", "last_hop@5") if name in found]
+        means, sizes = found.groupby(["system", "hops"], sort=False)[metrics].mean(), found.groupby("hops")["query_id"]
+        head = [f"{metric}, {hops} hops" for metric in metrics for hops in sorted(sizes.groups)]
+        cells = {one: means.loc[one].sort_index().T.to_numpy().flatten() for one in found["system"].unique()}
+        counted = "; ".join(f"{n} questions of {hops} hops" for hops, n in sizes.nunique().items())
+        yield f"\n## By number of hops\n\n{counted}.\n"
+        yield from pipe_table(
+            ["system", *head], [[self.name(one), *map(percent, row)] for one, row in cells.items()], head
+        )
 
     def graphs(self) -> Iterator[str]:
         """One row a strategy and graph: recall@5, that of its shufflings, and what the graph itself brings."""
@@ -207,9 +210,10 @@ def read() -> dict[str, Study]:
 def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     """File -> text, of docs/results."""
     made = {f"{name}.md": "\n".join(study.text()) for name, study in studies.items()}
-    made |= {f"{folder.parent.name}.md": swept(folder.parent) for folder in sorted(RESULTS.glob("*/sweep.json"))}
-    made |= {"ledger.md": ledger(), "choices.md": choices(), "scale.md": scale(), "corpora.md": corpora(studies)}
-    made |= {"peers.md": peers()}
+    sweeps = [file.parent for file in sorted(RESULTS.glob("*/sweep.json"))]
+    made |= {f"{folder.name}.md": SweepResult.load(folder).to_markdown() for folder in sweeps}
+    made |= {"ledger.md": ledger(), "choices.md": choices(), "scale.md": scale(), "peers.md": peers()}
+    made |= {"corpora.md": corpora(studies)}
     return {"index.md": index(studies, list(made)), **made}
 
 
@@ -261,25 +265,13 @@ PEERS = (
 )
 
 
-def swept(folder: Path) -> str:
-    """The report of a kept sweep."""
-    return SweepResult.load(folder).to_markdown()
-
-
 def ledger() -> str:
     """Published numbers beside ours, and what the ledgers do not hold."""
-    found = Reproduction.load(RESULTS / "ledger.csv")
     ledgers = [Ledger.read(file) for file in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
     missing = [(one.name, each.table, each.rows, each.why) for one in ledgers for each in one.missing]
-    return "\n".join(
-        [
-            f"# {OTHERS['ledger.md']}\n",
-            "```sh\nkg2rag reproduce eval/ledger --data DATA --out eval/results/ledger.csv\n```\n",
-            found.to_markdown(),
-            "## Not in the ledger\n",
-            *pipe_table(["ledger", "where", "rows", "why"], missing, ()),
-        ]
-    )
+    text = [f"# {OTHERS['ledger.md']}\n", Reproduction.load(RESULTS / "ledger.csv").to_markdown()]
+    text[1:1] = ["```sh\nkg2rag reproduce eval/ledger --data DATA --out eval/results/ledger.csv\n```\n"]
+    return "\n".join([*text, "## Not in the ledger\n", *pipe_table(["ledger", "where", "rows", "why"], missing, ())])
 
 
 @cache
@@ -373,10 +365,16 @@ def scale() -> str:
     frame = frame.drop_duplicates(["passages", "kind", "name", "step"], keep="last")
     about = (
         "Generated corpora with three triples a passage and a hashing encoder, on one core; processor time, which "
-        "other work changes little. The exponent is the e of c·n^e, by least squares over the sizes measured. Figures "
-        "of a GPU are missing: none was at hand; `eval/bench/gpu.py` takes them."
+        "other work changes little. Figures of a GPU are missing: none was at hand; `eval/bench/gpu.py` takes them."
     )
-    text = [f"# {OTHERS['scale.md']}\n", about, "", "```sh\npython eval/bench/scale.py\n```"]
+    text = [
+        f"# {OTHERS['scale.md']}\n",
+        *costs(),
+        "\n## Invented corpora\n",
+        about,
+        "",
+        "```sh\npython eval/bench/scale.py\n```",
+    ]
     for title, kind, step, cost in (
         ("Seconds to build a part", "part", "build", "seconds_cpu"),
         ("Milliseconds a query, in a batch of a hundred", "system", "query", "batch_ms_cpu"),
@@ -387,9 +385,22 @@ def scale() -> str:
         wide = chosen.pivot_table(index="name", columns="passages", values=cost, sort=False)
         wide = wide[sorted(wide.columns)]
         head = [f"{size:,} passages" for size in wide]
-        rows = [[f"`{name}`", *map(number, row), number(exponent(row))] for name, row in wide.iterrows()]
-        text += ["", f"## {title}", "", *pipe_table([kind, *head, "exponent"], rows, [*head, "exponent"])]
+        rows = [[f"`{name}`", *map(number, row)] for name, row in wide.iterrows()]
+        text += ["", f"## {title}", "", *pipe_table([kind, *head], rows, head)]
     return "\n".join(text)
+
+
+def costs() -> Iterator[str]:
+    """What systems cost on a real corpus, built from its passages."""
+    for file in sorted((RESULTS / "costs").glob("*.csv")):
+        frame = pd.read_csv(file)
+        size, spent = f"{frame['passages'][0]:,} passages", f"{frame['threads'][0]} threads, {frame['processor'][0]}"
+        yield f"## {file.stem}: {size}\n\nFrom the passages to the first answer; {spent}.\n"
+        yield "```sh\npython eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE\n```\n"
+        head = ["build, s", "peak memory, MB", "ms a query, batch", "ms alone", "FAISS, ms", "load"]
+        columns = ["build_s", "peak_mb", "ms_batch", "ms_alone", "ms_faiss", "load"]
+        rows = [[f"`{name}`", *map(number, row)] for name, *row in frame[["system", *columns]].itertuples(index=False)]
+        yield from pipe_table(["system", *head], rows, head)
 
 
 def peers() -> str:
@@ -404,18 +415,6 @@ def peers() -> str:
         spent = f"Threads: {frame['threads'][0]}; load of the machine at the end: {frame['load'][0]}.\n"
         text += ["", f"## {file.stem}: {size}", "", spent, *pipe_table(head, rows, head[1:])]
     return "\n".join(text)
-
-
-def exponent(costs: pd.Series) -> float:
-    """The e of c·n^e, by least squares over the logarithms; NaN for fewer than two sizes, or a cost of 0.
-
-    >>> round(exponent(pd.Series({10: 3.0, 100: 30.0, 1000: 300.0})), 6)
-    1.0
-    """
-    known = costs.dropna()
-    if len(known) < 2 or known.min() <= 0:
-        return float("nan")
-    return float(np.polyfit(np.log(known.index.to_numpy(dtype=float)), np.log(known.to_numpy(dtype=float)), 1)[0])
 
 
 def differences() -> str:
@@ -441,11 +440,7 @@ def percent(value: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits that matter; blank where nothing was measured.
-
-    >>> number(0.01234), number(12.34), number(1234.5), number(None)
-    ('0.012', '12.3', '1,234', '')
-    """
+    """Three digits that matter; blank where nothing was measured."""
     if value is None or np.isnan(value):
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.{2 if value >= 1 else 3}f}"
