@@ -190,8 +190,8 @@ class MentionChains(VectorRetriever):
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""
-        for first in range(0, len(queries), BLOCK):
-            yield from self._block(queries[first : first + BLOCK])
+        blocks = (queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK))
+        return chain.from_iterable(map(self._block, blocks))
 
     @cached_property
     def _walker(self) -> MentionPPR:

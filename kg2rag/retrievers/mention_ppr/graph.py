@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,61 +231,36 @@ class FactGraph(MentionGraph):
         return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 
-class _Edges(NamedTuple):
-    """Edges in no order, (n,) each."""
-
-    sources: IntArray
-    targets: IntArray
-    weights: FloatArray
-    kinds: IntArray
-    triples: IntArray
-
-
 def with_facts(graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float, triple_weight: float) -> FactGraph:
-    """The graph of both.
+    """The graph of both: an edge each way between a passage and an entity it names, and between a triple's two ends.
 
     Parameters
     ----------
     name_weight : weight of an edge between a passage and an entity, times ln(1 + N / df).
     triple_weight : weight of a triple of strength 10; others in proportion.
     """
-    none = np.full(len(graph.targets), -1)
-    groups = [
-        _Edges(graph.sources, graph.targets.astype(np.int64), graph.weights, graph.kinds.astype(np.int64), none),
-        _mention_edges(facts, graph.n_nodes, name_weight),
-        _triple_edges(facts, graph.n_nodes, triple_weight),
-    ]
-    edges = _Edges(*map(np.concatenate, zip(*groups, strict=True)))
-    order = np.lexsort((edges.kinds, edges.targets, edges.sources))
+    n, table = graph.n_nodes, facts.triples
+    rows, entities = facts.mentions.others.astype(np.int64), facts.mentions.owners.astype(np.int64)
+    rarity = np.log1p(facts.n_passages / np.diff(facts.mentions.indptr)[entities])
+    joining = np.flatnonzero(table.heads != table.tails)
+    heads, tails = (ends[joining].astype(np.int64) + n for ends in (table.heads, table.tails))
+    strengths = np.tile(triple_weight * table.strengths[joining].astype(np.float64) / 10, 2)
+    sources = np.concatenate([graph.sources, rows, entities + n, heads, tails])
+    targets = np.concatenate([graph.targets.astype(np.int64), entities + n, rows, tails, heads])
+    weights = np.concatenate([graph.weights, np.tile(name_weight * rarity, 2), strengths])
+    added = np.repeat(np.array([MENTION, TRIPLE], np.int8), [2 * len(rows), 2 * len(joining)])
+    kinds = np.concatenate([graph.kinds, added])
+    triples = np.concatenate([np.full(len(sources) - 2 * len(joining), -1), np.tile(joining, 2)])
+    order = np.lexsort((kinds, targets, sources))
     return FactGraph(
         n_passages=graph.n_passages,
-        indptr=frozen(offsets(edges.sources, graph.n_nodes + facts.n_entities)),
-        targets=frozen(edges.targets[order].astype(np.int32)),
-        weights=frozen(edges.weights[order]),
-        kinds=frozen(edges.kinds[order].astype(np.int8)),
+        indptr=frozen(offsets(sources, n + facts.n_entities)),
+        targets=frozen(targets[order].astype(np.int32)),
+        weights=frozen(weights[order]),
+        kinds=frozen(kinds[order]),
         facts=facts,
-        triples=frozen(edges.triples[order]),
+        triples=frozen(triples[order]),
     )
-
-
-def _mention_edges(facts: KnowledgeGraph, first_entity: int, name_weight: float) -> _Edges:
-    """Passage -> entity and back, for every passage that names an entity."""
-    entities, rows = facts.mentions.owners.astype(np.int64), facts.mentions.others.astype(np.int64)
-    weights = name_weight * np.log1p(facts.n_passages / np.diff(facts.mentions.indptr)[entities])
-    return _both_ways(rows, entities + first_entity, weights, MENTION, np.full(len(rows), -1))
-
-
-def _triple_edges(facts: KnowledgeGraph, first_entity: int, triple_weight: float) -> _Edges:
-    """Head -> tail and back, for every triple that joins two entities."""
-    table = facts.triples
-    joining = np.flatnonzero(table.heads != table.tails)
-    heads, tails = (ends[joining].astype(np.int64) + first_entity for ends in (table.heads, table.tails))
-    return _both_ways(heads, tails, triple_weight * table.strengths[joining].astype(np.float64) / 10, TRIPLE, joining)
-
-
-def _both_ways(ends: IntArray, others: IntArray, weights: FloatArray, kind: int, triples: IntArray) -> _Edges:
-    sources, targets = np.concatenate([ends, others]), np.concatenate([others, ends])
-    return _Edges(sources, targets, np.tile(weights, 2), np.full(len(sources), kind), np.tile(triples, 2))
 
 
 def mention_facts(

@@ -211,20 +211,17 @@ class MentionPPR(VectorRetriever):
             "walk": (reached, shares, parts(reached)),
             "dense": (beyond, least / (1 + place), {**parts(beyond), "least walk": least, "place": place}),
         }
-        paths, notes = self.paths(reached, walk, restart), self._notes(walk, triples)
-        return Ranking.joined(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
-
-    def _notes(self, walk: Walk, triples: IntArray) -> WalkNotes:
-        """The arithmetic, the triples that the walk began at, and whether it left out a part of the graph."""
         graph = self.graph
         began = tuple(str(graph.facts.triple(at)) for at in triples.tolist()) if isinstance(graph, FactGraph) else None
-        return WalkNotes(
+        notes = WalkNotes(
             {"walk": "walk", "dense": "least walk / (1 + place)"},
             {"walk": "graph", "dense": "dense"},
             restart="the weight of a passage where the walk starts, before all are scaled to a sum of 1",
             triples=began,
             reach=self.reach if walk.cut else None,
         )
+        paths = self.paths(reached, walk, restart)
+        return Ranking.joined(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
 
     @property
     def names(self) -> list[str]:
