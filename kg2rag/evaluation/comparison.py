@@ -122,6 +122,14 @@ class Comparison(report.Tabular):
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
 
+    def __getitem__(self, name: str) -> pd.Series[Any]:
+        """The means of a metric, by system; or those of a system, by metric. KeyError for anything else."""
+        frame = self.to_frame()
+        if name not in frame.columns and name not in frame.index:
+            raise KeyError(f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}.")
+        found: pd.Series[Any] = (frame if name in frame.columns else frame.T)[name]
+        return found
+
     def to_html(
         self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES
     ) -> str:
