@@ -34,8 +34,7 @@ from kg2rag.text.records import sha256
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 LARGE = 8 << 20
-"""Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
-file system's clock, so no later change has the same time."""
+"""Bytes from which a file is not read as long as size and time agree: writing so many takes longer than a tick."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 SECONDS = 60  # of waiting for another process that writes
 _ASKED = 10_000  # keys in one statement

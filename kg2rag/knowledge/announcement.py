@@ -11,8 +11,7 @@ from kg2rag.compute.parallel import EVERY
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types import Corpus
 
-LEAST, SAMPLE = 2000, 32
-"""Passages from which it is worth measuring, and those that are encoded for it, which the store then has."""
+LEAST, SAMPLE = 2000, 32  # passages from which it is worth measuring, and those that are encoded for it
 
 
 def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:

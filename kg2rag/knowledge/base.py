@@ -310,8 +310,6 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
     if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]
         return source
-    known = (
-        "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file"
-    )
-    more = "a list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
-    raise refused("graph", graph, f"{known}, {more}")
+    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, "
+    more = "a file, a list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
+    raise refused("graph", graph, known + more)

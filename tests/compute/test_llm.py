@@ -88,23 +88,10 @@ def test_what_changes_the_answer_and_nothing_else_changes_the_key(server, ask_mo
     assert ask_model(server, **change).complete("p").cached is cached
 
 
-def test_a_damaged_file_of_answers_is_named(server, ask_model, tmp_path):
-    ask_model(server).complete("p")
-    (tmp_path / "store" / "answers.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(OSError, match=r"answers\.sqlite"):
-        ask_model(server).complete("p")
-
-
 def test_parameters_reach_the_server_and_none_is_left_out(server, ask_model):
     ask_model(server, temperature=None, seed=3, extra={"top_k": 5}).complete([{"role": "user", "content": "p"}])
-    expected = {
-        "model": "tiny",
-        "messages": [{"role": "user", "content": "p"}],
-        "seed": 3,
-        "max_tokens": 512,
-        "top_k": 5,
-    }
-    assert server.bodies == [expected]
+    messages = [{"role": "user", "content": "p"}]
+    assert server.bodies == [{"model": "tiny", "messages": messages, "seed": 3, "max_tokens": 512, "top_k": 5}]
 
 
 def test_outcomes_come_in_the_order_of_the_prompts_and_equal_ones_are_asked_once(server, ask_model):

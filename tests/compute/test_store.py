@@ -42,11 +42,6 @@ def build() -> Counted:
     return Counted()
 
 
-def again(store: Store) -> Store:
-    """The store as another process opens it: nothing verified yet."""
-    return Store(store.root)
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     files = (file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
@@ -59,7 +54,7 @@ def leftovers(store: Store) -> list[Path]:
 def test_an_entry_is_built_once_and_then_opened(store: Store, build: Counted) -> None:
     key = {**KEY, "pair": (1, "a")}
     first = store.entry("thing", key, build)
-    assert again(store).entry("thing", key, build) == first
+    assert Store(store.root).entry("thing", key, build) == first
     assert build.calls == 1
     assert contents(first) == {"a.bin": b"a" * 10_000, "deep/b.bin": b"b" * 10}
     assert leftovers(store) == []
@@ -84,7 +79,6 @@ def spoil_number(path: Path, field: str, number: str) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "one flipped bit": (flip, "a.bin does not match its checksum"),
     "truncated": (lambda path: os.truncate(path / "a.bin", 9_999), "a.bin has 9999 bytes instead of 10000"),
-    "emptied": (lambda path: (path / "deep" / "b.bin").write_bytes(b""), "b.bin has 0 bytes instead of 10"),
     "file missing": (lambda path: (path / "deep" / "b.bin").unlink(), "b.bin is missing"),
     "manifest missing": (lambda path: (path / MANIFEST).unlink(), "manifest"),
     "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "manifest"),
@@ -100,7 +94,7 @@ def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: C
     whole = contents(path)
     spoil, complaint = DAMAGE[damage]
     spoil(path)
-    store = again(store)
+    store = Store(store.root)  # as another process opens it: nothing verified yet
     assert damage == "manifest missing" or complaint in store.verify()[path]
     with pytest.warns(DamagedEntryWarning, match=complaint) as caught:
         assert store.entry("thing", KEY, build) == path
@@ -114,7 +108,6 @@ def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: C
     ("error", "number"),
     [
         (OSError("no model of that name"), None),
-        (OSError(errno.ENOSPC, "No space left"), errno.ENOSPC),
         (OSError("10 requested and 4 written"), errno.ENOSPC),  # as numpy says it
     ],
 )
@@ -160,7 +153,7 @@ def test_a_large_file_is_read_when_it_was_written_to_and_always_by_verify(
     path = store.entry("thing", KEY, build)
     file = path / "a.bin"
     flip_at(file, as_if_untouched=untouched)
-    assert (again(store).find("thing", KEY) is None) is not untouched
+    assert (Store(store.root).find("thing", KEY) is None) is not untouched
     assert store.verify() == {path: f"{file.relative_to(path)} does not match its checksum"}
 
 
@@ -188,7 +181,7 @@ def test_an_entry_in_use_is_not_pruned_however_old_it_is(
     monkeypatch.setattr(time, "time", lambda: now - 90 * 86_400)
     path = store.entry("thing", KEY, build)
     monkeypatch.setattr(time, "time", lambda: now)
-    assert again(store).find("thing", KEY) == path
+    assert Store(store.root).find("thing", KEY) == path
     assert store.prune(older_than_days=30) == (0, 0)
     (entry,) = store.entries()
     assert round(now - entry.used) == 0

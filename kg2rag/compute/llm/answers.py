@@ -23,8 +23,7 @@ class Completion(Generic[Parsed]):
 
     Attributes
     ----------
-    text : the answer without a leading `<think>` block.
-    parsed : the object of the requested schema; None if none was requested.
+    text : the answer without a leading `<think>` block. parsed : the object of the requested schema, if one was.
     prompt_tokens, completion_tokens : as counted by the endpoint; None if it did not report them.
     cached : True if it was in the store, or an equal prompt came earlier in the same call.
     attempts : requests sent when it was bought, at least 1.
@@ -150,14 +149,9 @@ def quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The sum over some outcomes.
+    """The sum over some outcomes, of tokens and costs cached ones too; None where a count or a price is unknown.
 
-    Attributes
-    ----------
-    calls, cached, failed : the numbers of outcomes; of cached ones; of failures.
-    prompt_tokens, completion_tokens : including cached ones; None if the endpoint did not report one.
-    cost : of all when they were bought, in the currency of the prices; None if a price or a count is unknown.
-    new_cost : the part of `cost` that was not cached: what this call added to the bill.
+    `new_cost` is the part of `cost` that was not cached: what this call added to the bill.
     """
 
     calls: int

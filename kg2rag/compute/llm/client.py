@@ -40,13 +40,9 @@ class Spending:
 
     Parameters
     ----------
-    max_calls : requests sent, retries included.
-    max_cost : in the currency of the models' prices. A request on its way, and one without an answer, such as one that
-        timed out, counts at the most that it can cost. One that was refused (HTTP 4xx and 5xx) is free.
-
-    Attributes
-    ----------
-    calls, cost : so far.
+    max_calls : requests sent, retries included; `calls` so far.
+    max_cost : in the currency of the models' prices; `cost` so far. A request on its way, and one without an answer,
+        such as one that timed out, counts at the most that it can cost. One that was refused (HTTP 4xx, 5xx) is free.
     """
 
     max_calls: Count | None = None

@@ -68,8 +68,7 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
     Components are over triples alone: an entity that is only mentioned is an orphan, and a component of its own. A
-    passage is covered where it names an entity, isolated where it names none. The degree of an entity is the number of
-    triples it is an end of.
+    passage that names an entity is covered, another isolated. An entity's degree counts the triples it is an end of.
     """
     import pandas as pd
 

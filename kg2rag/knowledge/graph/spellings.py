@@ -94,8 +94,7 @@ SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes an
 def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
 
-    A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Every string is compared with
-    every other: give those of one `frame`. Strings shorter than `SHORTEST` are in no pair.
+    A pair is (left, right, score), `left` < `right`; pairs ascend. Strings shorter than `SHORTEST` are in none.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel

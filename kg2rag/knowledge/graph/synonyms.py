@@ -43,14 +43,10 @@ def synonyms(
     sources: IntArray | None = None,
     targets: IntArray | None = None,
 ) -> Synonyms:
-    """The other rows within a cosine of each row: exact, O(n_rows²).
+    """The other rows within a cosine, `threshold` in (0, 1], of each row of norm 1: exact, O(n_rows²).
 
-    Parameters
-    ----------
-    vectors : (n_rows, dim), rows of norm 1.
-    threshold : least cosine of a pair, in (0, 1].
-    limit : at most so many pairs a source, the most similar; equal cosines by row.
-    sources, targets : rows, ascending, that may start and end a pair; None for all.
+    `limit` : at most so many pairs a source, the most similar; equal cosines by row.
+    `sources`, `targets` : rows, ascending, that may start and end a pair; None for all.
     """
     require("threshold", threshold, float, Interval(gt=0, le=1))
     starts, ends = (np.arange(len(vectors)) if rows is None else rows for rows in (sources, targets))

@@ -62,13 +62,6 @@ def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
     assert graph.triple_descriptions == ("", "He made it.")
 
 
-def test_what_a_source_says_of_an_entity_is_kept(films: KnowledgeGraph) -> None:
-    burton = films.entity("tim burton")
-    assert films.types[burton] == "person"
-    assert films.descriptions[burton] == "American director."
-    assert films.aliases[burton] == ("Timothy Burton", "Burton")
-
-
 def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_up() -> None:
     records = (Entity("Ed", "film", aliases=("E",)), Entity("ed", "person", "A man.", ("E", "Eddie")))
     graph = build(entities=records)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.csr import gather, incidence, offsets, ranges
+from kg2rag.knowledge.graph.csr import gather, incidence, offsets
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 
@@ -27,13 +27,6 @@ def test_gather_lists_the_entries_of_each_row_in_the_order_given(rows: list[int]
     positions, which = gather(indptr, ints(wanted))
     expected = [(at, place) for place, row in enumerate(wanted) for at in range(indptr[row], indptr[row + 1])]
     assert list(zip(positions.tolist(), which.tolist(), strict=True)) == expected
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=10))
-def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
-    numbers, which = ranges(ints([start for start, _ in spans]), ints([start + length for start, length in spans]))
-    assert numbers.tolist() == [at for start, length in spans for at in range(start, start + length)]
-    assert which.tolist() == [place for place, (_, length) in enumerate(spans) for _ in range(length)]
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)), max_size=20)

@@ -111,15 +111,8 @@ def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> 
     graph = small.to_networkx()
     known = {"kind": "entity", "type": "T", "description": "An a.", "aliases": '["aa"]', "mentions": 1}
     assert graph.nodes["a"] == known
-    assert graph.edges["a", "b", 0] == {
-        "kind": "triple",
-        "relation": "r",
-        "description": "",
-        "strength": 3.0,
-        "confidence": 1.0,
-        "passage_id": "p0",
-        "order": 0,
-    }
+    said = {"relation": "r", "description": "", "strength": 3.0, "confidence": 1.0, "passage_id": "p0"}
+    assert graph.edges["a", "b", 0] == {"kind": "triple", **said, "order": 0}
 
 
 def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
