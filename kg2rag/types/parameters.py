@@ -162,7 +162,7 @@ def _compared(annotation: Any) -> Any:
         return tuple.__class_getitem__((_compared(arguments[0]), ...))
     if origin is Literal:
         return Annotated[Any, one_of(arguments)]
-    if annotation in (int, float, bool, str, None, type(None)):
+    if annotation in (int, float, bool, str, None, type(None), Any):
         return annotation
     return Annotated[Any, AfterValidator(partial(_of_class, kind))] if inspect.isclass(kind) else Any
 
