@@ -1,8 +1,7 @@
 """The result of `compare` on several sets: their comparisons, and one table with the macro-average over them.
 
-Each set counts alike, however many questions it has. The sets are taken as given: an interval or a test says how much
-other questions of these sets would move the result, and nothing of sets that were not tried, for which a handful is too
-few [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7 (2006)].
+Each set counts alike, however many questions it has. Intervals and tests are of other questions of these sets and say
+nothing of other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7 (2006)].
 """
 
 from __future__ import annotations

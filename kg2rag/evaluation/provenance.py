@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -112,11 +111,6 @@ def of_blocks(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "graphs": max((block["graphs"] for block in blocks), key=len),
         "read_graph": any(block["read_graph"] for block in blocks),
     }
-
-
-def now() -> str:
-    """The time, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -222,7 +223,7 @@ class _Worker:
         Where a knowledge base built anything while the clock ran, the block is run once more; and where it still
         does, there is no time to report.
         """
-        started, seconds = provenance.now(), None
+        started, seconds = datetime.now(UTC).isoformat(timespec="seconds"), None
         for _ in range(2):
             built, before = sum(kb.counts["builds"] for kb in self.kbs), time.perf_counter()
             rankings, spent = self.retrieve(queries), time.perf_counter() - before

@@ -2,9 +2,6 @@
 
 One row per system and question; means by kind of question; the questions on which systems differ most; how often a
 graph added anything; recall by depth and by tokens, how many tokens are spent, and who returns more than the others.
-
-Recall at equal k is fair only where passages are about equally long: a system that prefers long ones returns more text
-for the same k. Recall at equal tokens complements it: tokens are what a reader pays for.
 """
 
 from __future__ import annotations

@@ -48,9 +48,8 @@ def told(data: QADataset) -> Told:
 
 
 def by_gold(found: Waterfall) -> dict[str, str]:
-    return {
-        f"{query} {gold}": lost_at for query, gold, lost_at in found.frame[["query_id", "gold", "lost_at"]].to_numpy()
-    }
+    rows = found.frame[["query_id", "gold", "lost_at"]].to_numpy()
+    return {f"{query} {gold}": lost_at for query, gold, lost_at in rows}
 
 
 def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(data: QADataset, told: Told) -> None:
@@ -93,18 +92,15 @@ def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QAD
     assert by_gold(found) == {"q d0": "found", "q d3": "pruned", "q d5": "not expanded"}
 
 
-def test_what_has_no_waterfall_says_why(data: QADataset, told: Told) -> None:
+def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: Path) -> None:
+    compare({"told": told}, data, metrics=["recall@2"], k=10, progress=False).save(tmp_path)
+    with pytest.raises(ValueError, match=r"loaded from files.*kg2rag\.waterfall"):
+        Comparison.load(tmp_path).waterfall("told")
     run = replace(told, rows=(2, 0, 4)).retrieve_batch(data.queries, 10)
     with pytest.raises(ValueError, match="'told', query 'q1': its trace returns other passages"):
         waterfall("told", told, data, k=2, run=run)
     with pytest.raises(TypeError, match="'mute' has no trace_batch"):
         waterfall("mute", object(), data)  # type: ignore[arg-type]
-
-
-def test_a_loaded_comparison_says_what_to_do_for_a_waterfall(data: QADataset, told: Told, tmp_path: Path) -> None:
-    compare({"told": told}, data, metrics=["recall@2"], k=10, progress=False).save(tmp_path)
-    with pytest.raises(ValueError, match=r"loaded from files.*kg2rag\.waterfall"):
-        Comparison.load(tmp_path).waterfall("told")
 
 
 def test_page_and_figure_show_every_loss_that_happened_and_its_count(data: QADataset, told: Told) -> None:

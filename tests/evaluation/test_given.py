@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.evaluation import compare
+from kg2rag.evaluation import Comparison, compare
 
 METRICS = ["recall@2"]
 WANTED = {"q1": ["p0", "p1"], "q2": ["p2"], "q3": ["p9"]}
@@ -37,7 +37,7 @@ def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
     assert ranking.scores.tolist() == [9.5, 8.5, 7.5]
 
 
-def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data):
+def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data, tmp_path):
     scored = {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}}
     rows = [(query, id_, score) for query, hits in scored.items() for id_, score in hits.items()]
     given = {
@@ -49,7 +49,10 @@ def test_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data):
     assert means(result) == dict.fromkeys(given, pytest.approx(2 / 3))
     assert set(result.config["remarks"]) == set(given)
     assert "1 questions have no line in the run" in result.config["remarks"]["ids"]
-    assert np.isnan(result.ms_per_query["ids"])
+    result.save(tmp_path)
+    for one in (result, Comparison.load(tmp_path)):
+        assert np.isnan(one.ms_per_query["ids"])
+        assert "nan" not in one.to_markdown()
 
 
 @pytest.mark.parametrize(

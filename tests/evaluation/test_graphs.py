@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
 from kg2rag.evaluation.inputs import given_systems
-from kg2rag.retrievers.adapters import Recorded
 
 METRICS = ["recall@5", "mrr@10"]
 
@@ -57,19 +54,3 @@ def test_what_cannot_be_set_over_a_graph_is_refused(
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         given_systems(systems, graphs, data)  # type: ignore[arg-type]
-
-
-def test_a_recorded_run_has_no_time_of_its_own(
-    data: kg2rag.QADataset, mentions: KnowledgeBase, tmp_path: object
-) -> None:
-    dense = Dense(mentions)
-    found = dense.retrieve_batch(data.queries, 20)
-    run = {one.query_id: list(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in found}
-    theirs = Recorded(data.corpus, run, "theirs")
-    result = kg2rag.compare({"dense": dense, "theirs": theirs}, data, metrics=METRICS, k=20)
-    assert math.isnan(result.ms_per_query["theirs"])
-    assert "nan" not in result.to_markdown()
-    result.save(str(tmp_path))
-    loaded = kg2rag.Comparison.load(str(tmp_path))
-    assert math.isnan(loaded.ms_per_query["theirs"])
-    assert loaded.ms_per_query["dense"] > 0

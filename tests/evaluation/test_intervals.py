@@ -17,14 +17,6 @@ def covered(samples: np.ndarray, truth: float) -> float:
     return float(((low <= truth) & (truth <= high)).mean())
 
 
-def test_the_bootstrap_is_scipys():
-    from scipy.stats import bootstrap
-
-    values = np.random.default_rng(9).exponential(size=80)
-    reference = bootstrap((values,), np.mean, n_resamples=10_000, method="BCa", rng=np.random.default_rng(1))
-    assert interval_of_mean(values, bounds=None) == pytest.approx(tuple(reference.confidence_interval), abs=0.02)
-
-
 def test_a_proportion_has_wilsons_interval():
     # Wilson by hand, 98 of 100, z = 1.96: (.98 + z2/200 +- z sqrt(.98 * .02 / 100 + z2/40000)) / (1 + z2/100)
     z2 = 1.959964**2

@@ -85,13 +85,6 @@ def test_a_run_that_is_read_is_configured_as_when_it_was_made(data: QADataset, c
     assert list(made["tuning"]) == ["s0"]  # nothing was chosen for bm25
 
 
-def test_what_nothing_has_read_is_not_opened_to_be_described(data: QADataset, config: Config, tmp_path: Path) -> None:
-    fresh = KnowledgeBase.build(data.corpus, store=Store(tmp_path))
-    found = config(BM25(fresh))
-    assert found["knowledge"][0]["encoder"] == {"encoder": repr(fresh.embedder)}
-    assert found["graphs"] == []
-
-
 def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     data: QADataset, config: Config, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
@@ -104,7 +97,10 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     assert [source] == unread["graph_unread"]["s0"] == [read["knowledge"][0]["graph"]["source"]]
     assert "TriplesFile(path='triples.jsonl'" in source
     assert str(tmp_path) not in json.dumps(read)
-    assert config(BM25(kb))["graph_unread"] == {}  # the default graph: nobody chose it
+    plain = config(BM25(KnowledgeBase.build(data.corpus, store=Store(tmp_path))))
+    assert plain["graph_unread"] == {}  # the default graph: nobody chose it
+    assert plain["knowledge"][0]["encoder"] == {"encoder": repr(kb.embedder)}  # not opened to be described
+    assert plain["graphs"] == []
 
 
 def test_files_and_what_a_repr_hides_count_by_their_content_and_are_recorded_with_a_checksum(

@@ -114,17 +114,11 @@ def test_a_detectable_difference_of_recalls_is_found_four_times_in_five(differin
 
 def test_five_questions_that_differ_cannot_show_anything():
     # all five won has p = 2 / 2^5 = .0625; six won 2 / 2^6 = .031, so six must nearly all be won
-    found = detectable_difference(np.array([[1, 1]] * 5 + [[0, 1]] + [[0, 0]] * 94))
+    differences = np.array([[1, 1]] * 5 + [[0, 1]] + [[0, 0]] * 94)
+    assert np.isnan(detectable_difference(differences, 2)).all()  # .031 is above the level of two tests
+    found = detectable_difference(differences)
     assert np.isnan(found[0])
     assert 0.05 < found[1] <= 0.06
-
-
-def test_a_detectable_difference_is_in_the_unit_of_its_metric_and_more_tests_ask_for_more():
-    a = np.random.default_rng(1).random((50, 3)) * [1, 2, 3]
-    found = detectable_difference(a, 4)
-    assert found == pytest.approx([float(detectable_difference(a[:, [i]], 4)[0]) for i in range(3)])
-    assert detectable_difference(10 * a[:, [0]], 4)[0] == pytest.approx(10 * found[0])
-    assert (detectable_difference(a, 17) > found).all()
 
 
 # Pairs

@@ -43,23 +43,19 @@ class Walking(Retriever):
         return f"Walking({self.shift})"
 
     def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
-        n, ids = len(self.corpus), self.corpus.ids
-        found = []
+        n, ids, found = len(self.corpus), self.corpus.ids, []
         for at, query in enumerate(queries):
             rows = (at + self.shift + np.arange(min(3, n))) % n
-            scores = np.array([0.9, 0.5, 0.25])[: len(rows)]
-            row = int(rows[0])
-            triple = Triple(
-                self.corpus[row].title, "lies near", f"{self.corpus[row].title} too", ids[row], 7.0, 1.0, "told"
-            )
-            parts = {"cosine": scores / 0.5, "graph rank": np.arange(len(rows)) + 1.0}
-            about = Notes("0.5 · cosine", "graph")
-            paths = {row: (triple,)} if self.paths else {}
-            found.append(
-                Ranking.of(
-                    query.id, rows, scores, ids, stages=("walk",), score_parts=parts, paths=paths, notes=about
-                ).top(k)
-            )
+            scores, row = np.array([0.9, 0.5, 0.25])[: len(rows)], int(rows[0])
+            title = self.corpus[row].title
+            paths = {row: (Triple(title, "lies near", f"{title} too", ids[row], 7.0, 1.0, "told"),)}
+            told: Any = {
+                "stages": ("walk",),
+                "notes": Notes("0.5 · cosine", "graph"),
+                "paths": paths if self.paths else {},
+            }
+            told["score_parts"] = {"cosine": scores / 0.5, "graph rank": np.arange(len(rows)) + 1.0}
+            found.append(Ranking.of(query.id, rows, scores, ids, **told).top(k))
         return found
 
 

@@ -29,7 +29,7 @@ def test_no_two_of_all_systems_are_drawn_alike():
 
 def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():
     drawn = plots.marks(["kg2rag.llm", "kg2rag.none", "kg2rag", "mine", "other"], "kg2rag")
-    assert drawn["kg2rag.llm"].colour == drawn["kg2rag.none"].colour == plots.colours(["kg2rag"], "")["kg2rag"]
+    assert drawn["kg2rag.llm"].colour == drawn["kg2rag.none"].colour == plots.marks(["kg2rag"], "")["kg2rag"].colour
     assert drawn["kg2rag.llm"] != drawn["kg2rag.none"]
     assert drawn["mine"].colour != drawn["other"].colour
     assert drawn["kg2rag"].colour == plots.GREY
@@ -40,17 +40,12 @@ def test_names_of_any_kind_and_number_are_told_apart(names):
     assert len(set(plots.marks(names, names[0]).values())) == len(names)
 
 
-@pytest.mark.parametrize(("metrics", "shown"), [(1, 1), (3, 3), (4, 4), (5, 5), (8, 8)])
-def test_every_metric_has_its_panel(metrics, shown):
-    figure = plots.bar_chart(scores(3, metrics), "s0")
-    assert sum(axis.get_visible() for axis in figure.axes) == shown
-
-
-@pytest.mark.parametrize("ends", [{}, {"ci_low": float("nan"), "ci_high": float("nan")}])
-def test_bars_are_as_long_as_the_means_with_an_interval_or_without(ends):
-    figure = plots.bar_chart(scores(2, 1).assign(**ends), "s0")
-    assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
-    assert figure.axes[0].texts[0].get_text() == "50.0"
+@pytest.mark.parametrize(("metrics", "end"), [(1, 0.4), (4, float("nan")), (5, 0.4)])
+def test_every_metric_has_its_panel_with_bars_as_long_as_its_means(metrics, end):
+    shown = [one for one in plots.bar_chart(scores(2, metrics).assign(ci_low=end), "s0").axes if one.get_visible()]
+    assert len(shown) == metrics
+    assert [bar.get_width() for bar in shown[-1].patches] == [50, 50]
+    assert shown[0].texts[0].get_text() == "50.0"
 
 
 @pytest.mark.parametrize(

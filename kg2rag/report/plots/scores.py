@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, colours, figure, marks, panels
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, figure, marks, panels
 from kg2rag.report.table import scales
 from kg2rag.text.cells import visible
 
@@ -46,9 +46,8 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
 def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
     systems = list(part.index)
     mean, low, high = (part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high"))
-    places = np.arange(len(systems))
-    colour = colours(systems, baseline)
-    axis.barh(places, mean, height=0.62, color=[colour[name] for name in systems], alpha=0.85)
+    places, hues = np.arange(len(systems)), [mark.colour for mark in marks(systems, baseline).values()]
+    axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
     axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
     ends = np.where(np.isnan(high), mean, high)  # equal scores in a metric without bounds have no interval

@@ -149,8 +149,3 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
         given[name] = Mark(hue, DASHES[at % len(DASHES)], DOTS[at // len(DASHES) % len(DOTS)])
         drawn[hue] += 1
     return given
-
-
-def colours(systems: Iterable[str], baseline: str) -> dict[str, str]:
-    """The colours of `marks` alone, for figures that write each system's name beside it."""
-    return {name: mark.colour for name, mark in marks(systems, baseline).items()}
