@@ -112,9 +112,11 @@ class SweepResult:
 
     @cached_property
     def given(self) -> dict[int, dict[str, Any]]:
-        """By number of configuration, the parameters that the sweep sets."""
-        first = self.scored.drop_duplicates("number")
-        return {number: json.loads(text) for number, text in zip(self.numbers, first["parameters"], strict=True)}
+        """By number of configuration, the parameters that the sweep sets, in the order in which they first appear."""
+        every = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
+        names = dict.fromkeys(name for one in every for name in one)
+        ordered = ({name: one[name] for name in names if name in one} for one in every)
+        return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a configuration: what it is, its parameters, mean scores on dev and on test, milliseconds a query.
@@ -197,18 +199,10 @@ class SweepResult:
         low[itself] = high[itself] = 0.0
         p_holm, others = np.full(len(scores), np.nan), np.arange(len(scores)) != itself
         p_holm[others] = holm([float(p_values(row)) for row in differences[others]])
-        return pd.DataFrame(
-            {
-                "number": self.numbers,
-                "system": self.scored.drop_duplicates("number")["system"].to_numpy(),
-                "changed": changed,
-                "mean": scores.mean(axis=1),
-                "difference": differences.mean(axis=1),
-                "low": low,
-                "high": high,
-                "p_holm": p_holm,
-            }
-        )
+        systems = self.scored.drop_duplicates("number")["system"].to_numpy()
+        table = pd.DataFrame({"number": self.numbers, "system": systems, "changed": changed})
+        means = {"mean": scores.mean(axis=1), "difference": differences.mean(axis=1)}
+        return table.assign(**means, low=low, high=high, p_holm=p_holm)
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
@@ -251,11 +245,8 @@ class SweepResult:
         frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
         dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
         given = [self.written(int(str(number))) for number in frame.index]
-        return (
-            frame[list(WHAT)]
-            .assign(parameters=given, **dev, ms=frame["ms_per_query"].map("{:.1f}".format))
-            .reset_index()
-        )
+        dev["ms"] = frame["ms_per_query"].map("{:.1f}".format)
+        return frame[list(WHAT)].assign(parameters=given, **dev).reset_index()
 
     @property
     def headline(self) -> str:
