@@ -53,10 +53,9 @@ class FolderQuestion(Record):
 
 def folder() -> Path:
     """Where the bundled files lie: `data/bundled` of a source checkout, else inside the installed package."""
-    checkout = _HERE.parents[1] / "data" / "bundled"
-    if (_HERE.parents[1] / "pyproject.toml").is_file() and checkout.is_dir():
-        return checkout
-    return _HERE / "bundled_files"
+    root = _HERE.parents[1]
+    is_checkout = (root / "pyproject.toml").is_file() and (root / "data" / "bundled").is_dir()
+    return root / "data" / "bundled" if is_checkout else _HERE / "bundled_files"
 
 
 def load(options: LoadOptions) -> QADataset:

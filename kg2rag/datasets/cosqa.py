@@ -48,10 +48,8 @@ def load(options: LoadOptions) -> QADataset:
     records = files.records(path, CosqaRecord)
     for at, record in enumerate(records, start=1):
         if codes.get(record.retrieval_idx) != record.code:
-            raise DataError(
-                f"{path.name}, record {at} ({record.id!r}): {MAP} has another function, or none, under its "
-                f"retrieval_idx {record.retrieval_idx}. Are both files from the same release?"
-            )
+            where, number = f"{path.name}, record {at} ({record.id!r})", record.retrieval_idx
+            raise DataError(f"{where}: {MAP} has another function, or none, under its retrieval_idx {number}.")
     questions = tuple(Question(record.id, record.doc, {str(record.retrieval_idx): 1}) for record in records)
     return QADataset("cosqa", corpus, questions, source={"files": files.checksums, "notes": {}})
 

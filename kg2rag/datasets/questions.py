@@ -5,10 +5,8 @@ needs them all; it stays where the model, asked anew, answers it from all of the
 what is connected. The model judges itself, so a person should, too: `label()` is the page for it.
 
 Without a model, known items: the heading of a passage, or one of its sentences without the title, as the query for it.
-They say how well a passage is found again, nothing of questions that need several.
-
-References: Trivedi et al., "MuSiQue", TACL 2022, Sec. 5 (filters). Azzopardi, de Rijke & Balog, "Building Simulated
-Queries for Known-Item Topics", SIGIR 2007. The prompts, and everything else, are ours.
+They say how well a passage is found again, nothing of questions that need several. Filters: Trivedi et al., "MuSiQue",
+TACL 2022, Sec. 5; known items: Azzopardi et al., SIGIR 2007. The prompts, and everything else, are ours.
 """
 
 from __future__ import annotations
@@ -85,8 +83,7 @@ class WrittenQuestions:
     ----------
     rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops, bridges, origin.
     dropped : reason -> chains without a question.
-    failures : what the endpoint did not answer usably; the same call asks again where no answer came. A chain without
-        its question, or one of its checks, has none.
+    failures : what the endpoint did not answer usably; the same call asks again where no answer came.
     usage : calls, tokens, cost; None without a model.
     """
 

@@ -43,8 +43,7 @@ class DatasetSpec:
     Attributes
     ----------
     load : reads it; the registry adds loader, options and licence to the `source` of what it returns.
-    settings, passages : what may be chosen; the first is the default.
-    splits : likewise; None where the files decide, empty where there is nothing to choose.
+    settings, passages, splits : what may be chosen, the default first; splits are None where the files decide.
     files : split -> names of its files, the official one first; "" -> names of files that belong to no split.
     hub : where `load` reads it without a path; None where it is not read from the hub.
     needs_path : False where the set comes with the package or from the hub.

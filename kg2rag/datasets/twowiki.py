@@ -79,11 +79,7 @@ DATASET = DatasetSpec(
     settings=("pooled", "distractor"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
-    files={
-        "validation": ("dev.json",),
-        "train": ("train.json",),
-        "": ("2wikimultihopqa.json", "questions.jsonl"),
-    },
+    files={"validation": ("dev.json",), "train": ("train.json",), "": ("2wikimultihopqa.json", "questions.jsonl")},
     # Re-uploaded by a user of the hub: the authors publish no copy there.
     hub=HubCopy(
         "framolfese/2WikiMultihopQA",
