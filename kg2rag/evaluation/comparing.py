@@ -23,7 +23,7 @@ from kg2rag.evaluation.inputs import Graphs, Sets, Systems, SystemsOfSets, given
 from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metric, Metrics, PassageTokens, checked_scores, parse_metrics
 from kg2rag.evaluation.overlap import POOLED, agreement
 from kg2rag.evaluation.runs import Run, run
-from kg2rag.evaluation.score_table import Significance, score_table
+from kg2rag.evaluation.score_table import score_table
 from kg2rag.evaluation.storage import require_place
 from kg2rag.evaluation.tables import DEPTHS, graph_use, per_query_table, reads_graph, returned_sizes, token_curve
 from kg2rag.types import GoldUnit, QADataset, at_least, require, require_dataset, require_k
@@ -34,7 +34,7 @@ class Settings:
     """The options of `compare` that are seldom given.
 
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
-    seed, clustered : how systems are tested; see `score_table.Significance`.
+    seed, clustered : how systems are tested; see `score_table`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
@@ -180,14 +180,13 @@ def _tables(
     per_seed = pd.DataFrame(rows) if rows else None
     read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
-    how = Significance(by.seed, by.clustered)
     return {
         "per_query": per_query,
         "per_seed": per_seed,
         "curve": pd.DataFrame(curve, index=depths),
         "token_curve": token_curve(together, data, tokens, k, unit),
         "sizes": returned_sizes(together, tokens, read),
-        "scores": score_table(per_query, names, config["baseline"], how, per_seed),
+        "scores": score_table(per_query, names, config["baseline"], per_seed, seed=by.seed, clustered=by.clustered),
     }
 
 

@@ -21,7 +21,7 @@ from kg2rag import report
 from kg2rag.compute import write
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.inputs import require_one_setting
-from kg2rag.evaluation.score_table import COLUMNS, COUNTS, Significance, score_table
+from kg2rag.evaluation.score_table import COLUMNS, COUNTS, score_table
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report.table import MACRO
 from kg2rag.text.cells import csv_of
@@ -66,8 +66,9 @@ class Comparisons(report.Tabular):
     @cached_property
     def macro(self) -> pd.DataFrame:
         """One row per system and metric: the macro-average, its interval and tests; see `score_table`."""
-        how = Significance(self._first.config.get("seed", 0), bool(self._first.config.get("clustered")))
-        return score_table({name: one.per_query for name, one in self.sets.items()}, self.metrics, self.baseline, how)
+        how = {name: self._first.config[name] for name in ("seed", "clustered") if name in self._first.config}
+        sets = {name: one.per_query for name, one in self.sets.items()}
+        return score_table(sets, self.metrics, self.baseline, **how)
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
         """Means of one metric, the first or the one named: one row per system, one column per set, then their mean."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -33,18 +33,12 @@ class Gold(NamedTuple):
     documents: tuple[IntArray, Sequence[str]] | None
 
 
-_GOLD: WeakKeyDictionary[QADataset, dict[GoldUnit, Gold]] = WeakKeyDictionary()
-"""Every system and budget of tokens of a comparison is judged by the same."""
-
-
+@lru_cache(maxsize=2)  # every system and budget of tokens of a comparison is judged by the same
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
-    """The gold of a data set by what is judged; made once.
+    """The gold of a data set by what is judged; a document has the highest grade of its gold passages.
 
-    A document has the highest grade of its gold passages. ValueError: an unknown unit, or one the data cannot judge.
+    ValueError: an unknown unit, or one the data cannot judge.
     """
-    made = _GOLD.setdefault(data, {})
-    if unit in made:
-        return made[unit]
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
     if unit == "passage" and data.unit == "document":
@@ -59,7 +53,7 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
             graded = [sorted(grades.items(), key=lambda item: item[1]) for grades in gold]
             gold = [{corpus.doc_ids[corpus.row(id_)]: grade for id_, grade in one} for one in graded]
     by_number = [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
-    return made.setdefault(unit, Gold(gold, by_number, documents))
+    return Gold(gold, by_number, documents)
 
 
 def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,16 +57,6 @@ SCHEMA = pa.schema(
 """One row a question."""
 
 
-class System(Protocol):
-    """Anything that ranks passages for a batch of queries, such as a `kg2rag.Retriever`.
-
-    A method `prepare(queries)`, where there is one, is called first and not timed: it builds indexes, encodes queries.
-    """
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One ranking of at most `k` hits a query, in the order of the queries."""
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """What a system returned for a set of questions.
@@ -87,7 +77,7 @@ class Run:
 
 
 def run(
-    system: System,
+    system: Any,
     data: QADataset,
     k: int,
     *,
@@ -99,6 +89,8 @@ def run(
 ) -> Run:
     """The run of a system on all questions of a data set, from the store as far as it is there.
 
+    system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, where it has that, is called first and not
+        timed: it builds indexes, encodes queries.
     name : of the system, for messages and the progress bar.
     store : where runs are kept; that of the system's knowledge base where not given. Without one it is run each time.
     batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a ranking.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,51 +32,40 @@ SUFFIX = "-shuffled"
 """What the name of a graph's placebo adds to that of the graph."""
 
 
-class Significance(NamedTuple):
-    """How systems are tested.
-
-    seed : of the bootstrap, and of tests that must draw.
-    clustered : questions that share gold are resampled together, for they are not independent: wider intervals, and
-        tests that take a shared passage for one piece of evidence.
-    """
-
-    seed: int = 0
-    clustered: bool = False
-
-
-DEFAULT = Significance()
-
-
 def score_table(
     per_query: pd.DataFrame | Mapping[str, pd.DataFrame],
     metrics: Sequence[str],
     baseline: str,
-    how: Significance = DEFAULT,
     per_seed: pd.DataFrame | None = None,
+    *,
+    seed: int = 0,
+    clustered: bool = False,
 ) -> pd.DataFrame:
     """One row per system and metric.
 
-    Parameters
-    ----------
     per_query : as `Comparison` has it; or set -> that, of the same systems, for the macro-average, which counts every
         set alike. Its test swaps the two systems on each question of each set, and a question weighs as much as its set
         has few of them; p_t_holm, effect_size, detectable and seed_sd are of one set, and blank.
+    seed : of the bootstrap, and of tests that must draw.
+    clustered : questions that share gold are resampled together, for they are not independent: wider intervals, and
+        tests that take a shared passage for one piece of evidence.
 
-    Returns
-    -------
-    Columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, where its
-    own row is blank (NaN): p_holm (randomisation, corrected within the metric), wins, ties, losses, p_t_holm (paired
-    t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the
-    best of a metric alone and among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation (n - 1)
-    of the mean between seeds.
+    Returns the columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline,
+    where its own row is blank (NaN): p_holm (randomisation, corrected within the metric), wins, ties, losses, p_t_holm
+    (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best,
+    for the best of a metric alone and among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation
+    (n - 1) of the mean between seeds.
     """
     frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
     systems, names = list(dict.fromkeys(frames[0]["system"])), list(metrics)
     parts = [dict(iter(frame.groupby("system", sort=False))) for frame in frames]
     # (n_systems, n_questions, n_metrics) each
     tables = [np.stack([part[name][names].to_numpy(dtype=np.float64) for name in systems]) for part in parts]
-    groups = _clusters(frames, systems[0]) if how.clustered else [None] * len(frames)
-    ends = [_macro([one[:, :, at] for one in tables], bounds(m), how.seed, groups) for at, m in enumerate(metrics)]
+    groups: list[Any] = [None] * len(frames)
+    if clustered:  # labels of two sets are never the same
+        sizes = np.cumsum([0, *(one.shape[1] for one in tables)])
+        groups = [part[systems[0]]["cluster"].to_numpy() + at for part, at in zip(parts, sizes, strict=False)]
+    ends = [_macro([one[:, :, at] for one in tables], bounds(m), seed, groups) for at, m in enumerate(metrics)]
     mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*ends, strict=True))
     table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
     table = table.assign(mean=mean, ci_low=low, ci_high=high)
@@ -84,7 +73,7 @@ def score_table(
     # Weighed so that the plain mean of all questions is the macro-average.
     share = sum(one.shape[1] for one in tables) / len(tables)
     values = dict(zip(systems, np.concatenate([one * (share / one.shape[1]) for one in tables], axis=1), strict=True))
-    together = np.concatenate(groups) if how.clustered else None  # type: ignore[arg-type]
+    together = np.concatenate(groups) if clustered else None
     others = [name for name in systems if name != baseline]
     tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"])
     best: list[tuple[str, float]] = []
@@ -92,7 +81,7 @@ def score_table(
         against = np.concatenate([values[name] - values[baseline] for name in others], axis=1)
         pairs = list(combinations(systems, 2)) if len(systems) <= MANY else [(baseline, name) for name in others]
         every = np.concatenate([values[a] - values[b] for a, b in pairs], axis=1)
-        p = p_values(every, how.seed, groups=together, tests=len(others)).reshape(len(pairs), len(metrics))
+        p = p_values(every, seed, groups=together, tests=len(others)).reshape(len(pairs), len(metrics))
         tests["p_holm"] = corrected(p[[baseline in pair for pair in pairs]])
         tests[list(COUNTS)] = win_tie_loss(against)
         best = p_of_best(values, pairs, p) if len(systems) <= MANY else []
@@ -107,16 +96,6 @@ def score_table(
         spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems)
         table["seed_sd"] = spread[names].to_numpy(dtype=np.float64).ravel()
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
-
-
-def _clusters(frames: Sequence[pd.DataFrame], system: str) -> list[IntArray]:
-    """Labels of the questions that share gold, set by set; those of two sets are never the same."""
-    found, first = [], 0
-    for frame in frames:
-        labels = frame.loc[frame["system"] == system, "cluster"].to_numpy(dtype=np.int64)
-        found.append(labels + first)
-        first += int(labels.max(initial=-1)) + 1
-    return found
 
 
 def _macro(

@@ -1,8 +1,8 @@
 """Questions and hits -> a page in which hits are judged by the keys 1 and 0, and kept as questions with gold.
 
 The judge sees no system. Below the hits stands how many more questions a difference would take, by the spread of the
-differences so far, as `kg2rag.evaluation.verdict.questions_needed` has it: the normal approximation of the paired
-t-test, ((z(.975) + z(.80)) sd / difference)², and its floor; of several systems, by the two that differ most.
+differences so far, as `kg2rag.evaluation.verdict.questions_needed` has it; of several systems, by the two that differ
+most.
 
 Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
 """

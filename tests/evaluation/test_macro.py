@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.evaluation.score_table import Significance, score_table
+from kg2rag.evaluation.score_table import score_table
 from kg2rag.evaluation.statistics import interval_of_mean
 
 
@@ -53,7 +53,7 @@ def test_questions_that_share_gold_are_swapped_together_but_never_those_of_two_s
     # Two questions of one cluster in each set: 2 labels in all, 4 ways to swap, and both signs of all: .5. If the
     # clusters 0 of the two sets were one, there would be 2 ways, and p = 1.
     one = scored(base=[0.0, 0.0], ours=[1.0, 1.0]).assign(cluster=0)
-    table = score_table({"a": one, "b": one}, ["recall@5"], "base", Significance(clustered=True))
+    table = score_table({"a": one, "b": one}, ["recall@5"], "base", clustered=True)
     assert row(table, "ours")["p_holm"] == pytest.approx(0.5)
 
 
