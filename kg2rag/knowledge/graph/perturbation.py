@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
@@ -94,6 +93,8 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
 
 
 def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
+    import pandas as pd
+
     table, mentions, size = graph.triples, graph.mentions, graph.n_entities
     out = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction
@@ -53,6 +52,8 @@ class TripleTable(Columns):
 
         Its description is that of the first of them that has one.
         """
+        import pandas as pd  # slow to import, and reading a set needs none of it
+
         frame = pd.DataFrame(vars(self))
         frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)  # blanks are no first one
         best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
@@ -64,6 +65,8 @@ class TripleTable(Columns):
 
 def numbered(values: NDArray[Any]) -> tuple[Codes, list[Any]]:
     """Values as numbers in order of appearance, and each distinct one once, in that order."""
+    import pandas as pd
+
     codes, distinct = pd.factorize(values)
     return codes.astype(np.int32), distinct.tolist()
 
