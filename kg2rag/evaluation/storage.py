@@ -109,15 +109,16 @@ def load(directory: Path) -> dict[str, Any]:
     tables = [one for one in _TABLES.items() if one[0] != "per_seed" or (directory / "per_seed.csv").is_file()]
     # Blank is the one missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
-    scores = pd.read_csv(
-        directory / "scores.csv", dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank
-    )
+    how: dict[str, Any] = {"dtype": dict.fromkeys(COUNTS, "Int64"), "keep_default_na": False, "na_values": blank}
+    read = {"scores": pd.read_csv(directory / "scores.csv", **how)}
+    for name, index in tables:  # a curve is blank where a run ends
+        how = {"index_col": index, "keep_default_na": False, "na_values": index and [""]}
+        read[name] = pd.read_csv(directory / f"{name}.csv", **how)
     return {
         "rankings": {name: trec.as_rankings(run, queries) for name, run in found.items()},
         "per_query": per_query,
-        "scores": frame_of_csv(scores),
         "config": config,
-        **{name: _table(directory / f"{name}.csv", index) for name, index in tables},
+        **{name: frame_of_csv(table) for name, table in read.items()},
     }
 
 
@@ -160,12 +161,6 @@ def _former_scores(directory: Path) -> pd.DataFrame:
 def checksum_of(about: Mapping[str, Any]) -> str:
     """Of what config.json holds without its own checksum."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-
-
-def _table(path: Path, index: str | None) -> pd.DataFrame:
-    # As above, and a curve is blank where a run ends.
-    blank = None if index is None else [""]
-    return frame_of_csv(pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank))
 
 
 def _remove_former(directory: Path, systems: Collection[str]) -> None:

@@ -37,8 +37,7 @@ def document(title: str, body: Markup, data: Mapping[str, str] | None = None) ->
     `data` : script -> the JSON that it reads, in the element "kg2rag-NAME" before it, where no HTML can begin or end.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    used = data or {}
-    scripts = [(name.removesuffix(".js"), text.translate(_UNSAFE), source(name)) for name, text in used.items()]
+    scripts = [(name[:-3], text.translate(_UNSAFE), source(name)) for name, text in (data or {}).items()]
     allowed = " ".join(_hash(script) for _, _, script in scripts) or "'none'"
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
     return str(render("page.html.j2", title=title, body=body, policy=policy, style=style, scripts=scripts))

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-TESTS = {"pairs": pair_rows, "placebos": placebo_rows}
-
-
 class Tabular(ABC):
     """A result with a `sheet`: Jupyter, the terminal and Markdown show that."""
 
@@ -77,7 +74,8 @@ def page(
         questions="page.js" in data,
         figures={name: plots.to_svg(figure, name) for name, figure in drawn.items()},
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
-        **{name: list(of(sheet, tests[name], sheet.metrics[0])) if name in tests else [] for name, of in TESTS.items()},
+        pairs=list(pair_rows(sheet, tests["pairs"], sheet.metrics[0])) if "pairs" in tests else [],
+        placebos=list(placebo_rows(sheet, tests["placebos"], sheet.metrics[0])) if "placebos" in tests else [],
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),
         label="Questions without gold" if "label.js" in data else "",

@@ -163,8 +163,8 @@ def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
     others = "config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
     assert written == tables | {f"out/{name}" for name in others}
-    found = [hit.passage_id for ranking in Comparison.load(tmp_path / "out").rankings["a"] for hit in ranking]
-    assert found == list(PLACES)
+    loaded = Comparison.load(tmp_path / "out").rankings["a"]
+    assert [hit.passage_id for ranking in loaded for hit in ranking] == list(PLACES)
 
 
 def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_path: Path) -> None:

@@ -33,10 +33,6 @@ def test_long_names_are_cut_with_a_sign_of_it() -> None:
     assert any(text.endswith("…") and len(text) == 26 for text in texts(network(graph((long, "is", "B")))))
 
 
-def test_an_empty_graph_says_so() -> None:
-    assert texts(network(nx.MultiDiGraph())) == ["an empty graph"]
-
-
 def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"100 nodes cannot be read: draw graph\.ego"):
         network(nx.path_graph(100))
