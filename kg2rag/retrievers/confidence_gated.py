@@ -5,12 +5,9 @@ one, the confidence, the scores and the gate. Ours:
 
 - `min_score`: their 0.7 is of another encoder; 0.35 keeps 95 % of the gold passages among MiniLM's five best hits.
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by cosine
-  or by how often they name it. The design takes the first that its database returns.
+  or by how often they name it. Theirs are in the order of a database, and `passage_score` is a placeholder, 1.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls. It
   also answers a query that is a name and nothing else where no passage is similar enough to that.
-- `passage_score`: theirs is a constant 1, a placeholder (docs/decisions).
-
-A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is.
 """
 
 from __future__ import annotations

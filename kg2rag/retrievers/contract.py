@@ -98,8 +98,8 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
         for i, length in cut.items() if found and len(found) == len(queries) else ():  # the contract's check reports
             ranking = found[i].ranking if isinstance(found[i], Trace) else found[i]
             notes = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
-            cut_one = replace(ranking, notes=notes)
-            found[i] = replace(found[i], ranking=cut_one) if isinstance(found[i], Trace) else cut_one
+            ranking = replace(ranking, notes=notes)
+            found[i] = replace(found[i], ranking=ranking) if isinstance(found[i], Trace) else ranking
         return found
 
     return guarded

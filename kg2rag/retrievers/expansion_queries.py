@@ -26,7 +26,7 @@ from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import Count, Natural, Notes, ParameterError, Query, Ranking, Share, Trace, Weight, step
+from kg2rag.types import Count, Natural, Notes, Query, Ranking, Share, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
@@ -43,7 +43,6 @@ WORDS = Words(
         ("min_weight", "min_weight", "of strength, 0 to 10"),
         ("limit", "hits", "of each expansion"),
         ("top_k, vector_top_k", "dense_depth", ""),
-        ("{seed_name} {neighbor_name}", "template", "{seed} {neighbour}, and {relation}"),
         ("graph_expansion", "ExpansionNotes.found_by", "of a result"),
         ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
     ),
@@ -83,8 +82,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     min_weight : triples of less strength, 0 to 10, are not walked.
     hits : passages kept of each expansion.
     max_queries : expansions searched, nearest first, those of every seed in turn.
-    template : how one is written from {seed}, {neighbour} and {relation}, the names of the path's relations as the
-        graph has them, whichever way they are walked.
     graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank). The dense ranking weighs 1.
     dense_depth : hits joined of the dense ranking.
     hub_share : entities that more of the passages name, and more than five, are no seeds.
@@ -97,7 +94,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     min_weight: Strength = 0.0
     hits: Count = 3
     max_queries: Natural = 20
-    template: str = "{seed} {neighbour}"
     graph_weight: Weight = 0.99
     constant: Weight = RRF_CONSTANT
     dense_depth: Count = 5
@@ -108,13 +104,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     def __post_init__(self) -> None:
         object.__setattr__(self, "no_seeds", tuple(self.no_seeds))
         super().__post_init__()
-        try:
-            sound = "\0" in self.template.format(seed="", neighbour="\0", relation="")
-        except (AttributeError, LookupError, ValueError):
-            sound = False
-        if not sound:
-            allowed = "must hold {neighbour} and nothing else in braces but {seed} and {relation}"
-            raise ParameterError(f"template {allowed}, not {self.template!r}.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
@@ -164,8 +153,7 @@ class ExpansionQueries(LinksEntities, Retriever):
         proximity = around.weights / (10 * around.hops)
         for at in np.argsort(-proximity, kind="stable")[:limit].tolist():
             near = around.neighbour(at)
-            relation = " ".join(graph.relations[graph.triples.relations[index]] for index in near.path)
-            text = self.template.format(seed=graph.names[seed], neighbour=graph.names[near.entity], relation=relation)
+            text = f"{graph.names[seed]} {graph.names[near.entity]}"
             yield frozenset((seed, near.entity)), Expansion(text, float(proximity[at]), near.path)
 
     def _joined(

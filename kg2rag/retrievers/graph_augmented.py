@@ -1,7 +1,6 @@
 """A ranking -> the same hits and a few more, re-scored by how near the graph puts them to the query's entities.
 
 The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive: no hit is dropped.
-Where passages have no titles, the default graph joins them by the names and rare terms that they share.
 Ours: a passage that several entities reach counts by its best one; equal graph scores are ordered by cosine.
 """
 

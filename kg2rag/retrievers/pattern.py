@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.code_names import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, number, top_with_ties
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Threshold, number, top_with_ties
 
 COLOUR = "#56B4E9"  # in plots
 
@@ -95,9 +95,9 @@ class Pattern(Retriever):
 
     kb: KnowledgeBase = field(repr=False)
     min_similarity: Threshold = 0.6
-    limit: Annotated[int, above(0)] = 50
+    limit: Count = 50
     max_share: Threshold = 0.05
-    max_terms: Annotated[int, above(0)] = 24
+    max_terms: Count = 24
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression, with its wildcards, or by its terms."""

@@ -1,8 +1,7 @@
 """Cells of the CSV files that people open -> cells that no spreadsheet runs as a formula, and back.
 
-A text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return gets an apostrophe before it, as OWASP ("CSV
-Injection") has it; one that begins with apostrophes before such a character gets one more, so that every text comes
-back. Numbers are no texts: a negative number stays one.
+A text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, or with apostrophes before such a character,
+gets an apostrophe, as OWASP ("CSV Injection") has it. Numbers stay.
 """
 
 from __future__ import annotations

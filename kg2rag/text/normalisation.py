@@ -1,7 +1,6 @@
 """Text -> normalised text, sentences and the names in it: the string rules that several packages share.
 
-Known names are found by longest match of words, in many texts at once: these are joined by `SEPARATOR`, which belongs
-to no word and to no name.
+Known names are found in many texts at once: these are joined by `SEPARATOR`, which belongs to no word and no name.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -116,23 +116,14 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 class Registry(Generic[Thing]):
     """The names of one kind of component, and how each is made.
 
-    Parameters
-    ----------
-    kind : "system", "linker", …: for messages.
-    entries : usage -> builder: "openie(FILE)" -> "package.module:Builder", which is imported when it is first used.
-    group : the entry points by which other packages add names.
-    context : how many of a builder's first parameters the program gives, not the user: a knowledge base, say.
-    joined : what makes one component of several joined by `+`; None where that has no meaning.
+    `kind` : "system", "linker", …: for messages. `entries` : usage -> builder: "openie(FILE)" ->
+    "package.module:Builder", imported when it is first used. `group` : the entry points by which other packages add
+    names. `context` : how many of a builder's first parameters the program gives. `joined` : what makes one of a tuple
+    of those joined by `+`; None where that has no meaning.
     """
 
     def __init__(
-        self,
-        kind: str,
-        entries: Mapping[str, Any],
-        *,
-        group: str,
-        context: int = 0,
-        joined: Callable[[tuple[Thing, ...]], Thing] | None = None,
+        self, kind: str, entries: Mapping[str, Any], *, group: str, context: int = 0, joined: Any = None
     ) -> None:
         self.kind, self.group, self.context, self.joined = kind, group, context, joined
         self._usages = {usage.partition("(")[0]: usage for usage in entries}
@@ -155,11 +146,8 @@ class Registry(Generic[Thing]):
     def entry(self, name: str, *, modules: bool = False) -> Any:
         """What a name stands for: mostly the class or function that makes it.
 
-        `modules` : whether a name may be "my.module:Class", the directory one is in included. That runs the module's
-        code, so what comes out of a file is built without.
-
-        ParameterError: a name that is not known, or that two packages register. RuntimeError: the entry of another
-        package cannot be imported.
+        `modules` : whether it may be "my.module:Class", the directory one is in included, which runs the module's code.
+        ParameterError: a name that is not known, or that two packages register. RuntimeError: it cannot be imported.
         """
         entry = self.entries.get(name)
         if entry is not None:
@@ -205,7 +193,8 @@ class Registry(Generic[Thing]):
                 raise ParameterError(f"{self._called(self._usages.get(name, name))}: {error}") from None
         if len(built) > 1 and self.joined is None:
             raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
-        return built[0] if self.joined is None or len(built) == 1 else self.joined(tuple(built))
+        made: Thing = built[0] if len(built) == 1 else self.joined(tuple(built))
+        return made
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"

@@ -19,7 +19,6 @@ from .parameters import Weight as Weight
 from .parameters import above as above
 from .parameters import annotations_of as annotations_of
 from .parameters import at_least as at_least
-from .parameters import below as below
 from .parameters import between as between
 from .parameters import called as called
 from .parameters import check as check

@@ -34,8 +34,7 @@ class Corpus(Sequence[Passage]):
 
     `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Two more may be
     there: `exact`, the text with the blanks at its ends that it has in the source, and `metadata`, as JSON objects.
-    TypeError where it is no Arrow table; DataError, which names it, for a column that is missing, no passage, one
-    without id, document or text, or a repeated id.
+    DataError: a column is missing, there is no passage, or one without id, document or text, or an id twice.
     """
 
     def __init__(self, table: pa.Table) -> None:

@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, dataclass_tran
 from typing import get_type_hints as hints_of
 
 import numpy as np
-from annotated_types import Ge, Gt, Interval, Lt
+from annotated_types import Ge, Gt, Interval
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -37,7 +37,7 @@ from kg2rag.text.registry import ParameterError
 
 __all__ = ["Interval", "ParameterError"]  # and what is defined here
 
-at_least, above, below = Ge, Gt, Lt
+at_least, above = Ge, Gt
 Count = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
 Weight = Annotated[float, at_least(0)]

@@ -25,13 +25,12 @@ GoldUnit = Literal["passage", "document"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its annotations.
+    """A query and its annotations; what is unknown is empty, None or "", never guessed.
 
     `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
     `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from 0).
     `candidates` are the passages of this question in the official distractor setting.
     `chain` is the gold in the order of the reasoning, one id a hop; the last holds the answer.
-    What is unknown is empty, None or "", never guessed.
     """
 
     id: str

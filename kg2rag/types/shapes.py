@@ -24,8 +24,7 @@ def corpus_of(given: object, where: str = "corpus") -> Corpus:
     """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a DataFrame.
 
     Ids may be of any type, and are places from 0 (of a DataFrame, its index) where there are none. Fields that
-    `PASSAGE` does not name are metadata. TypeError: another type; DataError, which names record and field: no text, a
-    value of a wrong type, an id that stands twice.
+    `PASSAGE` does not name are metadata. DataError names record and field: no text, a wrong type, an id twice.
     """
     if isinstance(given, Corpus):
         return given

@@ -51,8 +51,7 @@ def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequ
 class Trace:
     """A ranking and the steps that led to it.
 
-    A passage among the first k hits is found, whatever the steps say: a system that also ranks every passage by text
-    can return one that its graph did not reach. Any other is lost by the first step that it did not pass.
+    A passage among the first k hits is found, whatever the steps say; another is lost by the first that it fails.
     """
 
     ranking: Ranking

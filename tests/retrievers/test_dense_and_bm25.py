@@ -10,7 +10,6 @@ import pytest
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("", "red apple"), ("", "red red car"), ("Apple", "green pear"), ("", "blue sky"))
@@ -24,10 +23,6 @@ def test_dense_scores_are_cosines_best_first(kb_of: Build) -> None:
 
 def test_dense_orders_equal_cosines_by_corpus_position(kb_of: Build) -> None:
     assert Dense(kb_of(*PAGES)).retrieve("", k=4).passage_ids == ["p0", "p1", "p2", "p3"]
-
-
-def test_dense_returns_candidates_alone(kb_of: Build) -> None:
-    assert Dense(kb_of(*PAGES)).retrieve(Query("q", "red apple", ("p3", "p1")), k=4).passage_ids == ["p1", "p3"]
 
 
 def test_bm25_scores_follow_the_lucene_formula(kb_of: Build) -> None:
@@ -62,11 +57,6 @@ def test_bm25_finds_an_identifier_by_the_words_in_it(kb_of: Build, text: str, fo
 @pytest.mark.parametrize("text", ["", "the", "unknown", "?"])
 def test_bm25_finds_nothing_where_no_term_is_shared(kb_of: Build, text: str) -> None:
     assert len(BM25(kb_of(*PAGES)).retrieve(text, k=4)) == 0
-
-
-def test_bm25_returns_candidates_alone(kb_of: Build) -> None:
-    ranking = BM25(kb_of(*PAGES)).retrieve(Query("q", "red apple", ("p3", "p1")), k=4)
-    assert ranking.passage_ids == ["p1"]
 
 
 @pytest.mark.parametrize("wrong", [{"k1": -1.0}, {"b": 1.5}, {"variant": "bm26"}, {"stemmer": "snow"}])

@@ -75,11 +75,6 @@ def test_scores_are_scaled_from_their_lowest_to_their_highest(
     assert scores(fuse_rankings(rankings, weights, 10, method=method)) == pytest.approx(expected)
 
 
-def test_equal_sums_are_ordered_by_corpus_position() -> None:
-    one, other = ranking("dense", {7: 1.0}), ranking("bm25", {3: 1.0})
-    assert fuse_rankings([one, other], (1, 1), 10).passage_ids == ["p3", "p7"]
-
-
 def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> None:
     hits = {hit.passage_id: hit.score_parts for hit in fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")}
     assert hits["p1"] == pytest.approx({"dense": 0.7, "dense scaled": 1, "dense score": 0.9})

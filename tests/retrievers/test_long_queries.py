@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever, Stage
-from kg2rag.types import Corpus, Notes, Passage, Query, Ranking, Trace
+from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
+from kg2rag.types import Corpus, Passage, Query, Ranking, Trace
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
 LONG = "word1 " * MAX_CHARACTERS
@@ -33,18 +33,6 @@ class Reads(Retriever):
         return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
 
 
-@dataclass(frozen=True)
-class Reading(Stage):
-    """A stage that notes the same."""
-
-    lengths: list[int] = field(default_factory=list, repr=False)
-    depth: int = 5
-
-    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        self.lengths.extend(len(query.text) for query in queries)
-        return list(rankings)
-
-
 QUERIES = [Query("short", "x" * MAX_CHARACTERS), Query("long", LONG), Query("empty", "")]
 
 
@@ -57,12 +45,3 @@ def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace(
     traces = system.trace_batch(QUERIES, 3)
     assert system.lengths == [MAX_CHARACTERS, MAX_CHARACTERS, 0] * 4
     assert [trace.ranking.notes.query_cut for trace in traces] == ["", READ, ""]
-
-
-def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
-    stage = Reading()
-    pipeline = Reads() >> stage
-    (found,) = pipeline.retrieve_batch(QUERIES[1:2], 3)
-    (traced,) = pipeline.trace_batch(QUERIES[1:2], 3)
-    assert stage.lengths == [MAX_CHARACTERS, MAX_CHARACTERS]
-    assert found.notes == traced.ranking.notes == Notes(query_cut=READ)

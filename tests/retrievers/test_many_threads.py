@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from zlib import crc32
 
-import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag.compute import Role, Store
+from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.systems import build
-from kg2rag.text.normalisation import normalise
-from kg2rag.types import Matrix, Query, Ranking
+from kg2rag.testing.worlds import HashedWords
+from kg2rag.types import Query, Ranking
 
-THREADS, DIM = 8, 2048
-
-
-@dataclass(frozen=True)
-class HashedWords:
-    """A text is the set of its words, each on the axis that its checksum names."""
-
-    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
-        return "hashed words"
-
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
-        vectors = np.zeros((len(texts), DIM), dtype=np.float32)
-        for row, text in enumerate(texts):
-            axes = sorted({crc32(word.encode()) % DIM for word in normalise(text).split()}) or [0]
-            vectors[row, axes] = 1 / np.sqrt(len(axes))
-        return vectors
+THREADS = 8
 
 
 @pytest.mark.parametrize("name", ["bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2", "kg2rag"])

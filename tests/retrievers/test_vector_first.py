@@ -73,13 +73,6 @@ def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb:
     assert found.hit(2).score_parts == pytest.approx({"similarity": 0.5, "strength": 0.8, "confidence": 0.5})
 
 
-def test_the_metadata_names_the_strategy_and_both_kinds_of_entities(kb: KnowledgeBase) -> None:
-    said = VectorFirst(kb).retrieve(ASKED).notes
-    assert said.retrieval_strategy == "vector_first_graph_augmented"
-    assert [entity.name for entity in said.entities] == ["Server"]
-    assert said.expanded_entities == ("Service", "Rack")  # 0.8 · 0.5 before 0.4, in the order of the graph
-
-
 def test_documents_of_dense_hits_are_not_searched_again(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=2).retrieve(ASKED)  # p0 of a, p2 of b
     assert found.passage_ids == ["p0", "p2", "p4"]
@@ -102,13 +95,6 @@ def test_vector_only_says_why(kb: KnowledgeBase, text: str, settings: dict[str, 
     found = VectorFirst(kb, depth=1, **settings).retrieve(text)
     assert (found.passage_ids, found.notes.retrieval_strategy) == (["p0"], "vector_only")
     assert found.notes.warning == why
-
-
-def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
-    empty = knowledge_base(passages("one", "two"), Extraction(), {ASKED: (0.6, 0.1)}, Store(tmp_path))
-    found = VectorFirst(empty).retrieve(ASKED)
-    assert found.passage_ids == ["p0", "p1"]
-    assert found.notes.warning == "the graph has no entity"
 
 
 def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:

@@ -72,18 +72,6 @@ def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(kb_of: 
     assert [ranking.passage_ids[0] for ranking in found] == ["p1", "p0", "p0", "p0"]
 
 
-def test_a_query_without_a_start_gets_the_dense_ranking_and_says_why(kb_of: Build) -> None:
-    kb = kb_of(*PAGES)
-    _, plain, empty = answers(kb, "1", "green", " ")
-    assert plain.scores.tolist() == Dense(kb).retrieve("green").scores.tolist()
-    assert (plain.notes.warning, plain.notes.formula) == ("no number: dense ranking", "cosine")
-    assert empty.notes.warning == "empty query: dense ranking"
-
-
 def test_more_queries_than_a_block_are_walked_block_by_block(kb_of: Build) -> None:
     found = answers(kb_of(*PAGES), *(["1"] * (BLOCK + 1)))
     assert [ranking.passage_ids for ranking in found] == [["p1"]] * (BLOCK + 1)
-
-
-def test_no_queries_are_no_rankings(kb_of: Build) -> None:
-    assert answers(kb_of(*PAGES)) == []

@@ -147,25 +147,6 @@ def test_with_capitals_a_name_that_has_some_is_not_found_without(names, text, su
     assert found([normalise(name) for name in names], text, names) == surfaces
 
 
-def test_words_know_their_text_and_their_place_in_all_of_them() -> None:
-    joined = JoinedTexts(["Saint-Étienne", "", "Straße ½"])
-    words = joined.words()
-    assert words.strings == ["saint", "etienne", "strasse", "1", "2"]
-    assert words.texts.tolist() == [0, 0, 2, 2, 2]
-    assert words.torn.tolist() == [False, False, False, False, True]
-    spans = zip(words.starts.tolist(), words.ends.tolist(), strict=True)
-    assert [joined.text[start:end] for start, end in spans] == ["Saint", "Étienne", "Straße", "½", "½"]
-
-
-def test_a_name_does_not_go_on_in_the_next_text() -> None:
-    assert together(Lexicon(["new york"]), ["In New", "York.", "New York"]) == [(2, 0, 0)]
-
-
-@pytest.mark.parametrize(("keys", "texts"), [([], ["a text"]), ([""], ["a text"]), (["a"], [])])
-def test_without_names_or_texts_nothing_is_found(keys, texts) -> None:
-    assert together(Lexicon(keys), texts) == []
-
-
 ODD = st.text(alphabet="abAB éÉ½™_-\u0301. ßİ1+#\0ﬁ²⁺", max_size=30)
 WORDS = st.lists(st.sampled_from(["a", "A", "b", "B", "É", "½", "1", "the"]), min_size=1, max_size=4).map(" ".join)
 

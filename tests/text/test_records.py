@@ -67,11 +67,7 @@ def test_json_is_read_as_the_standard_library_reads_it(value: object, escaped: b
 
 def test_a_line_that_is_no_json_object_is_named(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    for line, reason in (
-        ("{", "not valid JSON"),
-        ("[]", "a list where an object is needed"),
-        (nested(90_000), "deep"),
-    ):
+    for line, reason in (("{", "not valid JSON"), ("[]", "a list where an object is needed"), (nested(90_000), "deep")):
         file.write_text(f'{{"id": "1"}}\n\n{line}\n')
         with pytest.raises(DataError, match=rf"a\.jsonl, line 3: .*{reason}"):
             list(read_jsonl(file))

@@ -56,11 +56,6 @@ def lost_at(trace: Trace, row: int) -> str | None:
     return None if lost is None else lost.lost_at
 
 
-def test_a_plain_retriever_can_only_say_that_it_did_not_retrieve() -> None:
-    trace = Returns((3, 1)).trace_batch([ASKED], 10)[0]
-    assert [lost_at(trace, row) for row in (3, 1, 7)] == [None, None, "not retrieved"]
-
-
 def test_the_first_step_that_a_passage_did_not_pass_lost_it() -> None:
     steps = (step("one", "entity not linked", "", [1, 2, 3]), step("two", "pruned", "", [3], [1]))
     trace = Trace(ranked(1), steps)

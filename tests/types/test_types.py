@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 
 import numpy as np
@@ -11,20 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.types import (
-    Corpus,
-    Notes,
-    Passage,
-    QADataset,
-    Query,
-    Ranking,
-    Triple,
-    first_of,
-    rescored,
-    top_with_ties,
-)
-from kg2rag.types.passages import Paths
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, first_of, rescored, top_with_ties
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
@@ -132,14 +119,6 @@ def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -
     assert Ranking.of("q", rows, values[rows], ids).top(k).rows.tolist() == expected
 
 
-@given(few_scores, st.integers(1, 35), st.integers(1, 35))
-def test_a_smaller_k_is_a_prefix_of_a_larger(scores: list[float], one: int, other: int) -> None:
-    ids, rows, values = [f"p{i}" for i in range(len(scores))], np.arange(len(scores)), np.array(scores)
-    small, large = sorted((one, other))
-    deep = Ranking.of("q", rows, values, ids).top(large).passage_ids
-    assert Ranking.of("q", rows, values, ids).top(small).passage_ids == deep[:small]
-
-
 @pytest.mark.parametrize(("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)])
 def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} {value}"):
@@ -170,43 +149,6 @@ def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corp
 
 
 STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
-
-
-class Lazy(Mapping[int, tuple[Triple, ...]]):
-    """Works a path out when it is looked up, and must not be iterated, counted or copied."""
-
-    def __init__(self, paths: dict[int, tuple[Triple, ...]]) -> None:
-        self.paths, self.looked_up = paths, list[int]()
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        self.looked_up.append(row)
-        return self.paths[row]
-
-    def __iter__(self) -> Iterator[int]:
-        raise AssertionError("every path was worked out")
-
-    def __len__(self) -> int:
-        raise AssertionError("every path was worked out")
-
-
-def with_paths(paths: Paths) -> Ranking:
-    return Ranking.of("q", np.array([0, 2]), np.array([0.5, 0.9]), ["p0", "p1", "p2"], stages=("x",), paths=paths)
-
-
-def test_a_rescored_ranking_looks_up_the_paths_of_the_hits_that_are_read_alone() -> None:
-    lazy = Lazy({0: (OTHER,), 2: (STEP,)})
-    before = with_paths(lazy)
-    new = rescored(before, before.rows, -before.scores, 9, formula="x", score_parts={}, paths={2: (OTHER, STEP)})
-    assert lazy.looked_up == []
-    assert [hit.path for hit in new] == [(OTHER,), (OTHER, STEP)]
-    assert lazy.looked_up == [0]
-
-
-def test_fused_rankings_look_up_no_path_until_a_hit_is_read() -> None:
-    one, other = Lazy({2: (STEP,)}), Lazy({0: (OTHER,), 2: (OTHER,)})
-    fused = fuse_rankings([with_paths(one), with_paths(other)], (1.0, 1.0), 9)
-    assert (one.looked_up, other.looked_up) == ([], [])
-    assert {hit.passage_id: hit.path for hit in fused} == {"p2": (STEP,), "p0": (OTHER,)}
 
 
 def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it() -> None:

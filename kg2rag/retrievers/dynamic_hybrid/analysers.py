@@ -108,8 +108,7 @@ def analysis_of(kind: Kind, reasoning: str) -> QueryAnalysis:
 class RuleAnalyser:
     """The first rule that fits decides; its reasoning names the rule and the words it matched.
 
-    `vocabulary`: the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name counts as a
-    name, and words that spell one together as a plain question.
+    Without the `vocabulary` of the corpus (`KnowledgeBase.trigram`) a misspelt name counts as a name.
     """
 
     vocabulary: TrigramIndex | None = field(default=None, repr=False)

@@ -1,8 +1,7 @@
 """Query text -> features of its form: question words, names, quoted codes, words the corpus lacks.
 
-Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary, never gold. Whether a
-query asks for what stands in a relation to something (`asks_relation`) is decided by forms of ours, not words alone:
-"what uses X", but not "how to use X".
+Shared by the rules and the learned analyser, which read the query and the corpus's vocabulary, never gold. The forms of
+`asks_relation` are ours: "what uses X", but not "how to use X".
 """
 
 from __future__ import annotations

@@ -134,8 +134,8 @@ class PhraseLinker(TextLinker):
 class FuzzyLinker(TextLinker):
     """Stretches of adjacent words that are spelt like a name or an alias; the most similar first, and no two overlap.
 
-    Trigrams of the names, written together, find candidates; their similarity counts swapped neighbours as one edit. A
-    stretch whose words the corpus all has is spelt as somebody meant it: it links to its very name, up to separators.
+    A stretch neither begins nor ends with a function word. Swapped neighbours are one edit. A stretch whose words the
+    corpus all has is spelt as somebody meant it: it links to its very name, up to separators.
 
     Parameters
     ----------
@@ -149,11 +149,15 @@ class FuzzyLinker(TextLinker):
     limit: Count = 5
 
     def _link(self, text: str) -> list[Link]:
-        found = [
-            (-similarity, start - end, start, entity)
-            for name, (start, end), known in self._stretches(text)
-            for entity, similarity in self._alike(name, known)
-        ]
+        written = [(key(word), span) for word, span in surfaces(text) if key(word)][:WORDS]
+        known, found = [bool(self.kb.trigram.document_frequency(word)) for word, _ in written], []
+        for first in range(len(written)):
+            for after in range(first + 1, min(first + LONGEST_NAME, len(written)) + 1):
+                words, spans = zip(*written[first:after], strict=True)
+                joined, start, end = "".join(words), spans[0][0], spans[-1][1]
+                if FUNCTION_WORDS.isdisjoint((words[0], words[-1])) and len(joined) <= LONGEST:
+                    alike = self._alike(joined, all(known[first:after]))
+                    found += [(-similarity, start - end, start, entity) for entity, similarity in alike]
         links: dict[int, Link] = {}
         for dissimilarity, shortness, start, entity in sorted(found):
             span = (start, start - shortness)
@@ -161,16 +165,6 @@ class FuzzyLinker(TextLinker):
             if free and entity not in links and len(links) < self.limit:
                 links[entity] = Link(entity, span, "fuzzy", -dissimilarity)
         return list(links.values())
-
-    def _stretches(self, text: str) -> Iterator[tuple[str, tuple[int, int], bool]]:
-        """Runs of words that neither begin nor end with a function word: key, span, whether the corpus knows them."""
-        written = [(key(word), span) for word, span in surfaces(text) if key(word)][:WORDS]
-        known = [bool(self.kb.trigram.document_frequency(word)) for word, _ in written]
-        for start, (first, (begin, _)) in enumerate(written):
-            for end in range(start + 1, min(start + LONGEST_NAME, len(written)) + 1):
-                joined, (last, (_, stop)) = "".join(word for word, _ in written[start:end]), written[end - 1]
-                if first not in FUNCTION_WORDS and last not in FUNCTION_WORDS and len(joined) <= LONGEST:
-                    yield joined, (begin, stop), all(known[start:end])
 
     def _alike(self, sought: str, known: bool) -> Iterator[tuple[int, float]]:
         """The entities with a name like a stretch, and how like; of a known stretch, those with its very key."""

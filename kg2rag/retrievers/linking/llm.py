@@ -1,7 +1,6 @@
 """Query text -> entities of a graph, by asking a language model: the last of a chain, for names spelt in no known way.
 
-The prompt lists the graph's entity types, and the schema of the answer limits the model to them. What it names is
-looked up in the graph; a name that the graph lacks is reported and not used. The prompt and the confidence are ours.
+The schema of the answer limits the model to the graph's entity types. The prompt and the confidence are ours.
 """
 
 from __future__ import annotations
@@ -78,7 +77,6 @@ class LLMLinker:
         return [found.get(query.text, []) for query in queries]
 
     def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
-        """Where the text has a name of an entity; all of it where it has none."""
         names = (name, self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
         keys = filter(None, dict.fromkeys(map(normalise, names)))
         return next((span for _, span in Lexicon(list(keys)).find(text, capitals=False)), (0, len(text)))

@@ -79,11 +79,6 @@ def test_names_that_the_graph_lacks_are_told_and_not_used(linker_of: Maker) -> N
     assert sum(server.requests.values()) == 2
 
 
-def test_an_entity_is_linked_once_and_at_most_limit_are(linker_of: Maker) -> None:
-    with serving(naming(("NYC", "Place"), ("New York City", "Place"), ("Ed Wood", "Film"), ("Rebecca", "Film"))) as s:
-        assert [link.entity for link in linker_of(s, limit=2).link_batch([Query("q", "x")])[0]] == [0, 2]
-
-
 def test_equal_queries_are_asked_about_once_and_queries_without_a_word_never(linker_of: Maker) -> None:
     with serving(naming(("Ed Wood", "Film"))) as server:
         queries = [Query("1", "x"), Query("2", ""), Query("3", "x"), Query("4", "?!")]
@@ -104,15 +99,6 @@ def test_an_answer_of_another_form_fails_and_names_the_query(linker_of: Maker, r
     with serving(lambda _: reply) as server, pytest.raises(CompletionError, match=says) as error:
         linker_of(server).link_batch([Query("q7", "who")])
     assert "query 'q7' ('who')" in str(error.value)
-
-
-def test_at_the_end_of_a_chain_it_is_asked_only_about_what_is_left(linker_of: Maker) -> None:
-    with serving(naming(("Ed Wood", "Film"))) as server:
-        linker = linker_of(server)
-        chain = ChainLinker((NGramLinker(linker.kb), linker))
-        found = chain.link_batch([Query("1", "Tim Burton"), Query("2", "that film of his")])
-    assert [[link.linker for link in links] for links in found] == [["n-gram"], ["llm"]]
-    assert sum(server.requests.values()) == 1
 
 
 def test_a_schema_of_types_is_all_that_the_model_is_told_of(linker_of: Maker) -> None:

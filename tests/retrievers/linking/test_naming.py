@@ -68,7 +68,3 @@ def test_a_language_model_is_named_with_its_address(named_kb: KnowledgeBase, mon
     assert isinstance(linker, LLMLinker)
     assert (linker.model.model, linker.model.base_url, linker.limit) == ("qwen3:8b", "http://localhost:11434/v1", 2)
     assert linker.model.api_key_env is None
-    monkeypatch.setenv("OPENAI_API_KEY", "a key")
-    keyed = linking.of("llm(qwen3:8b@http://localhost:11434/v1)", named_kb)
-    assert isinstance(keyed, LLMLinker)
-    assert keyed.model.api_key_env == "OPENAI_API_KEY"

@@ -37,9 +37,3 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
             continue
         assert not plain.notes.linked
         assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [("Auth Service", "fuzzy")]
-
-
-@pytest.mark.parametrize("name", LINKING)
-def test_a_linker_that_is_not_known_is_refused_before_any_work(services: KnowledgeBase, name: str) -> None:
-    with pytest.raises(ValueError, match=r"Unknown linker 'fuzy'\. Known: .*Did you mean 'fuzzy'"):
-        systems.build(name, services, linker="ngram+fuzy")
