@@ -62,9 +62,10 @@ a number of the system was chosen with questions, or scores, of that set in view
 def main() -> None:
     """Write everything."""
     studies = read()
+    made = pages(studies)
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    for name, text in pages(studies).items():
+    for name, text in made.items():
         (OUT / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
