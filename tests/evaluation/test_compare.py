@@ -71,7 +71,6 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metrics": ["recal@2"]}, "Unknown metric 'recal@2'. Known"),
         ({"metrics": ["recall@20"], "k": 10}, "Ask for k=20"),
         ({"baseline": "densest"}, "Unknown baseline 'densest'. Known: worse, dense, better"),
         ({"batch_size": 0}, "batch_size"),

@@ -51,7 +51,6 @@ def test_documents_are_judged_by_their_ids_each_at_its_best_passage(data, fixed)
     ("returned", "error", "message"),
     [
         (float("nan"), ValueError, "Metric 'bad', query 'q1': the score is nan. Return a finite number"),
-        (np.inf, ValueError, "Metric 'bad', query 'q1': the score is inf"),
         (None, TypeError, r"Metric 'bad', query 'q1': a metric returns a number, not None \(NoneType\)"),
         ("0.5", TypeError, "not '0.5'"),
         (np.zeros(2), TypeError, "ndarray"),
@@ -83,7 +82,6 @@ def test_a_metric_has_its_own_gold_and_an_error_says_where_it_happened(rankings,
         ([5], TypeError, r"A metric is a name or a function \(ranking, gold\) -> float, not int"),
         ("mrr", TypeError, "mrr"),
         (gold_found, TypeError, "metrics must be a list of names and functions, or a mapping, not function"),
-        (["recal@5"], ValueError, "Did you mean 'recall@5'?"),
     ],
 )
 def test_metrics_that_cannot_be_are_refused(metrics, error, message):
