@@ -77,7 +77,6 @@ def test_a_gain_is_the_distance_to_the_shuffled_graph(tmp_path: Path) -> None:
     )
     (tmp_path / "config.json").write_text('{"tuning": {}}')
     study = pages.Study(tmp_path, {})
-    assert study.has_placebos
     rows = [line.split(" | ") for line in study.graphs() if line.startswith("| `")]
     assert rows[0][2:] == [r"75.0\*", "50.0 ± 1.3", "+25.0 |"]
     assert rows[1][2:] == ["60.0", "", " |"]
