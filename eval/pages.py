@@ -393,8 +393,8 @@ def scale() -> str:
 
 def costs() -> Iterator[str]:
     """What systems cost on a real corpus, built from its passages."""
-    for file in sorted((RESULTS / "costs").glob("*.csv")):
-        frame = pd.read_csv(file)
+    for file in sorted((RESULTS / "costs").glob("*.parquet")):
+        frame = pd.read_parquet(file)
         size, spent = f"{frame['passages'][0]:,} passages", f"{frame['threads'][0]} threads, {frame['processor'][0]}"
         yield f"## {file.stem}: {size}\n\nFrom the passages to the first answer; {spent}.\n"
         yield "```sh\npython eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE\n```\n"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag.evaluation import evaluate, storage
+from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.score_table import score_table
 from kg2rag.evaluation.tables import ABOUT
 from kg2rag.retrievers.adapters import Recorded
@@ -42,6 +42,7 @@ MADE = {
     "scale/measurements.jsonl": "bench/scale.py",
     "domains/leave_one_out.parquet": "fit.py",
     "domains/links.parquet": "links.py",
+    "costs/2wiki-1000.parquet": "bench/strategies.py",
     "peers/musique-100.parquet": "bench/peers.py",
     "peers/hotpotqa-300.parquet": "bench/peers.py",
 }
@@ -84,7 +85,7 @@ def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(n
     assert not re.search(r"/(work|tmp|home|root|Users)/", text), "a path of one machine"
 
 
-@pytest.mark.parametrize("name", [name for name in KEPT if not (RESULTS / name / storage.FORMER).is_file()])
+@pytest.mark.parametrize("name", KEPT)
 def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(name: str) -> None:
     commit, per_query = config_of(name)["commit"], per_query_of(name)
     assert isinstance(commit, dict)
@@ -96,7 +97,7 @@ def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(n
 
 
 def test_nothing_is_kept_but_comparisons_with_their_runs_and_what_one_command_writes() -> None:
-    written = {"ledger.csv", "domains", "peers", "scale", "sweep-kg2rag-train"}
+    written = {"ledger.csv", "costs", "domains", "peers", "scale", "sweep-kg2rag-train"}
     assert {file.name for file in RESULTS.iterdir()} <= {*KEPT, *written}
     tables = [file for name in written for file in (RESULTS / name).glob("*") if file.suffix in (".csv", ".toml")]
     assert tables == []  # tables follow from runs, or from the scores of each question

@@ -1,6 +1,7 @@
-"""What named systems cost on one set: seconds to build, peak memory, milliseconds a query in batches of 100 and alone.
+r"""What named systems cost on one set: seconds to build, peak memory, milliseconds a query in batches of 100 and alone.
 
-    python eval/bench/strategies.py 2wiki --path FOLDER --systems mention_ppr,mention_chains --out FILE.csv
+    python eval/bench/strategies.py 2wiki --path FOLDER --systems mention_ppr,mention_chains \
+        --out eval/results/costs/2wiki-1000.parquet
 
 Each system has a process and an empty store of its own. It is built from the passages, encoding included, until its
 first answer; then prepared for all questions, whose encoding is not timed, and timed: all of them, the best of three
@@ -36,7 +37,7 @@ def main(
     dataset: Annotated[str, typer.Argument()],
     path: Annotated[Path, typer.Option()],
     systems: Annotated[str, typer.Option(help="Names separated by commas.")],
-    out: Annotated[Path | None, typer.Option(help="A CSV file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A Parquet file.")] = None,
     one: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Measure the systems, each in a process of its own."""
@@ -53,7 +54,7 @@ def main(
     typer.echo(table.to_string(index=False))
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(out, index=False)
+        table.to_parquet(out, index=False)
 
 
 def measured(name: str, dataset: str, path: Path) -> dict[str, object]:

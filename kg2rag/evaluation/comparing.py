@@ -34,7 +34,7 @@ class Settings:
     """The options of `compare` that are seldom given.
 
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
-    seed, clustered : how systems are tested; see `score_table`.
+    seed : of tests and intervals that must draw; see `score_table`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
@@ -43,7 +43,6 @@ class Settings:
     """
 
     unit: GoldUnit | None = None
-    clustered: bool = False
     seed: int = 0
     counter: TokenCounter | None = None
     batch_size: int = 100
@@ -94,7 +93,7 @@ def compare(
     k : hits per query; a metric may not read deeper.
     baseline : the system that the others are tested against; "dense" where there is one, else the first.
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
-    settings : the rest, by the names of `Settings`, such as `clustered=True` or `fresh=True`.
+    settings : the rest, by the names of `Settings`, such as `fresh=True`.
 
     Raises ValueError: anything wrong with the arguments, before any work, or a ranking that cannot be judged, after it;
     and what a system raises, with a note that names the system and the first query of the batch.
@@ -186,7 +185,7 @@ def _tables(
         "curve": pd.DataFrame(curve, index=depths),
         "token_curve": token_curve(together, data, tokens, k, unit),
         "sizes": returned_sizes(together, tokens, read),
-        "scores": score_table(per_query, names, config["baseline"], per_seed, seed=by.seed, clustered=by.clustered),
+        "scores": score_table(per_query, names, config["baseline"], per_seed, seed=by.seed),
     }
 
 
@@ -212,5 +211,5 @@ def _config(
         "seconds": round(spent, 3),
         "not_cached": {name: one.not_cached for name, one in of_first.items() if one.not_cached},
         **provenance.of_runs({name: one.about for name, one in of_first.items()}, first),
-        **{name: getattr(by, name) for name in ("seed", "clustered", "batch_size", "command")},
+        **{name: getattr(by, name) for name in ("seed", "batch_size", "command")},
     }

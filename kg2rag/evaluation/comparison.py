@@ -27,7 +27,7 @@ from kg2rag.evaluation.verdict import WORTH, Verdict, questions_needed, sides, v
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.text.records import reading
-from kg2rag.types import IntArray, Ranking
+from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,8 +50,8 @@ class Comparison(report.Tabular):
     """Systems side by side on one data set.
 
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
-    per_query : one row per system and question: query_id, system, type, hops, gold (how many), cluster (questions that
-        share gold), question, notes (see `notes_json`), one column per metric; means over several seeds.
+    per_query : one row per system and question: query_id, system, type, hops, gold (how many), question,
+        notes (see `notes_json`), one column per metric; means over several seeds.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     config : all that the numbers depend on, as JSON values.
@@ -200,7 +200,7 @@ class Comparison(report.Tabular):
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`."""
-        return pair_table(self._by_system(self._metric(metric)), self.config.get("seed", 0), groups=self.clusters)
+        return pair_table(self._by_system(self._metric(metric)), self.config.get("seed", 0))
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph brings beyond its shufflings, called "graph-shuffled"; see `score_table.against_placebo`."""
@@ -209,11 +209,6 @@ class Comparison(report.Tabular):
     def _by_system(self, column: str) -> dict[str, Any]:
         grouped = self.per_query.groupby("system", sort=False)[column]
         return {name: grouped.get_group(name).to_numpy() for name in self.systems}
-
-    @property
-    def clusters(self) -> IntArray | None:
-        """(n_questions,) labels, where questions that share gold are resampled together."""
-        return self._by_system("cluster")[self.systems[0]] if self.config.get("clustered") else None
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""

@@ -66,9 +66,8 @@ class Comparisons(report.Tabular):
     @cached_property
     def macro(self) -> pd.DataFrame:
         """One row per system and metric: the macro-average, its interval and tests; see `score_table`."""
-        how = {name: self._first.config[name] for name in ("seed", "clustered") if name in self._first.config}
         sets = {name: one.per_query for name, one in self.sets.items()}
-        return score_table(sets, self.metrics, self.baseline, **how)
+        return score_table(sets, self.metrics, self.baseline, seed=self._first.config.get("seed", 0))
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
         """Means of one metric, the first or the one named: one row per system, one column per set, then their mean."""
@@ -120,7 +119,7 @@ class Comparisons(report.Tabular):
             "data": {"name": name, **joined, **sizes},
             "sets": {name: report.headline(one.config) for name, one in self.sets.items()},
             "knowledge": [kb for config in configs for kb in config.get("knowledge", [])],
-            **{key: self._first.config[key] for key in ("clustered", "seeds") if key in self._first.config},
+            "seeds": self._first.config.get("seeds", {}),
         }
 
     def to_html(self) -> str:

@@ -45,7 +45,7 @@ SUPPORT = ("support_f1", "support_precision", "support_recall")
 FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
 """Functions of metrics that ranx lacks, "name": "package.module:function"."""
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
-_RESERVED = "query_id system type hops gold cluster question ms_per_query".split()  # columns of result tables
+_RESERVED = "query_id system type hops gold question ms_per_query".split()  # columns of result tables
 _IMPORT = Lock()
 
 

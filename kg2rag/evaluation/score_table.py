@@ -39,7 +39,6 @@ def score_table(
     per_seed: pd.DataFrame | None = None,
     *,
     seed: int = 0,
-    clustered: bool = False,
 ) -> pd.DataFrame:
     """One row per system and metric.
 
@@ -47,8 +46,6 @@ def score_table(
         set alike. Its test swaps the two systems on each question of each set, and a question weighs as much as its set
         has few of them; p_t_holm, effect_size, detectable and seed_sd are of one set, and blank.
     seed : of the bootstrap, and of tests that must draw.
-    clustered : questions that share gold are resampled together, for they are not independent: wider intervals, and
-        tests that take a shared passage for one piece of evidence.
 
     Returns the columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline,
     where its own row is blank (NaN): p_holm (randomisation, corrected within the metric), wins, ties, losses, p_t_holm
@@ -61,11 +58,7 @@ def score_table(
     parts = [dict(iter(frame.groupby("system", sort=False))) for frame in frames]
     # (n_systems, n_questions, n_metrics) each
     tables = [np.stack([part[name][names].to_numpy(dtype=np.float64) for name in systems]) for part in parts]
-    groups: list[Any] = [None] * len(frames)
-    if clustered:  # labels of two sets are never the same
-        sizes = np.cumsum([0, *(one.shape[1] for one in tables)])
-        groups = [part[systems[0]]["cluster"].to_numpy() + at for part, at in zip(parts, sizes, strict=False)]
-    ends = [_macro([one[:, :, at] for one in tables], bounds(m), seed, groups) for at, m in enumerate(metrics)]
+    ends = [_macro([one[:, :, at] for one in tables], bounds(m), seed) for at, m in enumerate(metrics)]
     mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*ends, strict=True))
     table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
     table = table.assign(mean=mean, ci_low=low, ci_high=high)
@@ -73,7 +66,6 @@ def score_table(
     # Weighed so that the plain mean of all questions is the macro-average.
     share = sum(one.shape[1] for one in tables) / len(tables)
     values = dict(zip(systems, np.concatenate([one * (share / one.shape[1]) for one in tables], axis=1), strict=True))
-    together = np.concatenate(groups) if clustered else None
     others = [name for name in systems if name != baseline]
     tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"])
     best: list[tuple[str, float]] = []
@@ -81,12 +73,12 @@ def score_table(
         against = np.concatenate([values[name] - values[baseline] for name in others], axis=1)
         pairs = list(combinations(systems, 2)) if len(systems) <= MANY else [(baseline, name) for name in others]
         every = np.concatenate([values[a] - values[b] for a, b in pairs], axis=1)
-        p = p_values(every, seed, groups=together, tests=len(others)).reshape(len(pairs), len(metrics))
+        p = p_values(every, seed, tests=len(others)).reshape(len(pairs), len(metrics))
         tests["p_holm"] = corrected(p[[baseline in pair for pair in pairs]])
         tests[list(COUNTS)] = win_tie_loss(against)
         best = p_of_best(values, pairs, p) if len(systems) <= MANY else []
         if len(tables) == 1:
-            p_t, tests["effect_size"] = t_test(against, together)
+            p_t, tests["effect_size"] = t_test(against)
             tests["p_t_holm"] = corrected(p_t.reshape(len(others), -1))
             tests["detectable"] = detectable_difference(against, len(others))
     table = table.merge(tests, on=["system", "metric"], how="left", sort=False).reindex(columns=COLUMNS)
@@ -102,11 +94,9 @@ def _macro(
     scores: Sequence[FloatArray],
     limits: tuple[float, float] | None,
     seed: int,
-    groups: Sequence[IntArray | None],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean over sets and its interval, of (n_systems, n_questions) each: (n_systems,) each."""
-    pairs = zip(scores, groups, strict=True)
-    ends = [interval_of_mean(one.T, bounds=limits, groups=labels, seed=seed) for one, labels in pairs]
+    ends = [interval_of_mean(one.T, bounds=limits, seed=seed) for one in scores]
     if len(scores) == 1:
         return scores[0].mean(axis=1), *ends[0]
     means, weights = np.stack([one.mean(axis=1) for one in scores]), np.full(len(scores), 1 / len(scores))
@@ -140,10 +130,10 @@ def corrected(p: FloatArray) -> FloatArray:
     return np.stack([one if np.isnan(one).any() else holm(one) for one in p.T], axis=1).ravel()
 
 
-def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntArray | None = None) -> pd.DataFrame:
+def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
     """Every pair of systems in one metric, in the order of the systems.
 
-    `scores` : system -> (n_queries,). `groups` : (n_queries,) labels of questions that are resampled together.
+    `scores` : system -> (n_queries,).
 
     Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation; all pairs are one
     family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with
@@ -154,8 +144,8 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntAr
     if not pairs:
         return pd.DataFrame(columns=names)
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
-    p = p_values(differences, seed, groups=groups, tests=len(pairs))
-    p_t, effect = t_test(differences, groups)
+    p = p_values(differences, seed, tests=len(pairs))
+    p_t, effect = t_test(differences)
     tested = (p, holm(p), p_t, corrected(p_t[:, None]), effect, detectable_difference(differences, len(pairs)))
     columns = (*zip(*pairs, strict=True), differences.mean(axis=0), *tested, *win_tie_loss(differences).T)
     return pd.DataFrame(dict(zip(names, columns, strict=True)))

@@ -3,9 +3,8 @@
 References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
 Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J.
 Statist. 6 (1979). Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
-Efron, "Better Bootstrap Confidence Intervals", JASA 82 (1987). Davison & Hinkley, "Bootstrap Methods and their
-Application" (1997), Sec. 3.8 (groups drawn whole). Zou & Donner, "Construction of Confidence Limits about Effect
-Measures", Statistics in Medicine 27 (2008) (sums of means). Cohen, "Statistical Power Analysis" (1988).
+Efron, "Better Bootstrap Confidence Intervals", JASA 82 (1987). Zou & Donner, "Construction of Confidence Limits about
+Effect Measures", Statistics in Medicine 27 (2008) (sums of means). Cohen, "Statistical Power Analysis" (1988).
 """
 
 from __future__ import annotations
@@ -43,24 +42,10 @@ def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
     return np.ascontiguousarray(table[None, :] if table.ndim == 1 else table.T), table.ndim == 1
 
 
-def by_group(table: FloatArray, groups: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Sums of (n_columns, n_queries) and number of queries by group, in the order of the groups' first queries."""
-    if groups is None:
-        return table, np.ones(table.shape[1])
-    labels = np.asarray(groups)
-    if labels.shape != table.shape[1:]:
-        raise ValueError(f"groups must be one label a query, {table.shape[1]}, not of shape {labels.shape}.")
-    first, number = np.unique(labels, return_index=True, return_inverse=True)[1:]
-    member = np.zeros((len(first), table.shape[1]))
-    member[np.argsort(np.argsort(first))[number], np.arange(table.shape[1])] = 1
-    return table @ member.T, member.sum(axis=1)
-
-
 def interval_of_mean(
     values: ArrayLike,
     *,
     bounds: tuple[float, float] | None = (0.0, 1.0),
-    groups: ArrayLike | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
@@ -69,11 +54,10 @@ def interval_of_mean(
     Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
     interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
     [Efron 1987]. (The percentile bootstrap covers a proportion of .99 over 100 questions in 64 % of samples.) NaN for
-    equal scores without `bounds`, and for questions of a single group.
+    equal scores without `bounds`, and for a single question.
 
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
     bounds : the range of the scores; None where there is none.
-    groups : (n_queries,) labels; queries of one label are drawn together, and scores of 0 and 1 like all others.
     """
     from scipy.stats import bootstrap
 
@@ -83,23 +67,23 @@ def interval_of_mean(
             f"Scores lie between {table.min():g} and {table.max():g}, bounds are {bounds}. Pass the range of the "
             "metric, or None where it has none."
         )
-    sums, counts = by_group(table, groups)
+    n = table.shape[1]
     low, high = np.full(len(table), np.nan), np.full(len(table), np.nan)
     equal = np.ptp(table, axis=1) <= EQUAL
-    binary = ((table == 0) | (table == 1)).all(axis=1) & ~equal & (groups is None and bounds == (0.0, 1.0))
+    binary = ((table == 0) | (table == 1)).all(axis=1) & ~equal & (bounds == (0.0, 1.0))
     if bounds is not None:
-        score, others = table[equal, 0], _wilson(np.zeros(1), len(counts))[1]
+        score, others = table[equal, 0], _wilson(np.zeros(1), n)[1]
         low[equal], high[equal] = score - others * (score - bounds[0]), score + others * (bounds[1] - score)
-    low[binary], high[binary] = _wilson(table[binary].sum(axis=1), table.shape[1])
-    rest = ~equal & ~binary & (len(counts) > 1)
+    low[binary], high[binary] = _wilson(table[binary].sum(axis=1), n)
+    rest = ~equal & ~binary & (n > 1)
     if rest.any():
         low[rest], high[rest] = bootstrap(
-            (sums[rest], np.broadcast_to(counts, sums[rest].shape)),
-            lambda drawn, of, axis: drawn.sum(axis=axis) / of.sum(axis=axis),  # groups of queries drawn together
-            paired=True,
+            (table[rest],),
+            np.mean,
+            paired=True,  # the same questions for every column
             n_resamples=resamples,
             axis=-1,
-            batch=max(1, _CELLS // sums[rest].size),
+            batch=max(1, _CELLS // table[rest].size),
             rng=np.random.default_rng(seed),
         ).confidence_interval  # by BCa
     return (low[0], high[0]) if one else (low, high)
@@ -133,7 +117,7 @@ def interval_of_sum(
     return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt((upwards**2).sum(axis=0))
 
 
-def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None = None, tests: int = 1) -> FloatArray:
+def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatArray:
     """The paired randomisation test: two-sided p-values of "the mean difference is 0".
 
     The two systems are swapped on each query at random, which flips the sign of the difference; p is the chance of a
@@ -142,12 +126,10 @@ def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None 
     7 % of itself or enough were drawn. 1.0 where all differences are 0.
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
-    groups : (n_queries,) labels; queries of one label are swapped together, for they are not independent.
     seed, tests : of the swaps, where they are drawn, and how many tests are in the family: so many more swaps are drawn
         that its smallest p can be below .001 after correction.
     """
     table, one = columns(differences)
-    table, _ = by_group(table, groups)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
     p = np.array([_exact(row) for row in table])
     left = np.isnan(p)
@@ -216,25 +198,23 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
     return corrected
 
 
-def t_test(differences: FloatArray, groups: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     """p-values of the paired t-test and effect sizes (Cohen's d_z), (n_columns,) each, of (n_queries, n_columns).
 
     d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and d_z 0, or where the
-    difference is not 0, 0 and infinite. Blank (NaN) for a single query or group.
+    difference is not 0, 0 and infinite. Blank (NaN) for a single query.
     """
     from scipy.stats import ttest_1samp
 
-    table, found = columns(differences)[0], []
-    for one in (by_group(table, groups)[0], table):
-        equal, varied = np.abs(one[:, 0]) <= EQUAL, np.ptp(one, axis=1) > EQUAL
-        p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, one[:, 0]))
-        if one.shape[1] < 2:
-            p[:], d[:] = np.nan, np.nan
-        elif varied.any():
-            test = ttest_1samp(one[varied], 0.0, axis=1)
-            p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(one.shape[1])
-        found.append((p, d))
-    return found[0][0], found[1][1]
+    table = columns(differences)[0]
+    equal, varied = np.abs(table[:, 0]) <= EQUAL, np.ptp(table, axis=1) > EQUAL
+    p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, table[:, 0]))
+    if table.shape[1] < 2:
+        p[:], d[:] = np.nan, np.nan
+    elif varied.any():
+        test = ttest_1samp(table[varied], 0.0, axis=1)
+        p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(table.shape[1])
+    return p, d
 
 
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:

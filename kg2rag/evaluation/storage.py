@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from io import BytesIO
-from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,6 @@ COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
-FORMER = "per_query.csv.xz"
-"""Of a comparison that an earlier `eval/remake.py` kept: scores by question as csv, runs as xz, no checksums."""
 AGAIN = "Run the comparison again."
 
 
@@ -100,12 +97,10 @@ def load(directory: Path) -> dict[str, Any]:
     """The attributes of the comparison that `save` wrote; DataError names a file that is not as it was saved."""
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
-    former = (directory / FORMER).is_file()
-    config = configuration(directory)
-    per_query = _former_scores(directory) if former else pd.read_parquet(directory / "per_query.parquet")
-    per_query = per_query.rename(columns={"said": "notes"})  # as once named
+    config, per_query = configuration(directory), pd.read_parquet(directory / "per_query.parquet")
+    per_query = per_query.rename(columns={"said": "notes"}).drop(columns="cluster", errors="ignore")  # as once kept
     queries, runs = list(dict.fromkeys(per_query["query_id"])), directory / "runs"
-    found = {name: trec.load(runs / f"{name}.trec.{'xz' if former else 'gz'}") for name in config["systems"]}
+    found = {name: trec.load(runs / f"{name}.trec.gz") for name in config["systems"]}
     tables = [one for one in _TABLES.items() if one[0] != "per_seed" or (directory / "per_seed.csv").is_file()]
     # Blank is the one missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
@@ -128,8 +123,6 @@ def configuration(directory: Path) -> Mapping[str, Any]:
     config = read_json(path)
     if not (isinstance(config, dict) and isinstance(config.get("systems"), dict) and "baseline" in config):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
-    if (directory / FORMER).is_file():
-        return config
     checksum = config.pop(CHECKSUM, None)
     if checksum is None:
         raise DataError(f"{path} has no checksum: an older version wrote it, or another program. {AGAIN}")
@@ -142,20 +135,6 @@ def configuration(directory: Path) -> Mapping[str, Any]:
         if sha256(file) != saved:
             raise DataError(f"{file} is not as it was saved: it is damaged, or of another comparison. {AGAIN}")
     return config
-
-
-def _former_scores(directory: Path) -> pd.DataFrame:
-    """One row per system and question of a `FORMER` file; the questions' texts are blank."""
-    types: Any = {"query_id": str, "system": str, "type": str, "hops": "Int64", "gold": "Int64"}
-    try:
-        frame = pd.read_csv(directory / FORMER, dtype=types, keep_default_na=False, na_values={"hops": [""]})
-    except (ValueError, EOFError, OSError, LZMAError) as error:  # a missing column, bytes that are no xz
-        raise DataError(f"{directory / FORMER} cannot be read: {error}. Keep the comparison again.") from error
-    if missing := {"query_id", "system"} - set(frame.columns):
-        raise DataError(f"{directory / FORMER} has no column {', '.join(sorted(missing))}.")
-    place = list(frame.columns).index("cluster") + 1 if "cluster" in frame else len(frame.columns)
-    frame.insert(place, "question", "")
-    return frame
 
 
 def checksum_of(about: Mapping[str, Any]) -> str:

@@ -17,11 +17,11 @@ import pandas as pd
 from kg2rag.evaluation.gold import judged_hits
 from kg2rag.evaluation.metrics import PassageTokens, score
 from kg2rag.evaluation.statistics import EQUAL
-from kg2rag.types import GoldUnit, IntArray, QADataset, Ranking, sources
+from kg2rag.types import GoldUnit, QADataset, Ranking, sources
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
-ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question", "notes")
+ABOUT = ("query_id", "system", "type", "hops", "gold", "question", "notes")
 """The columns of `Comparison.per_query` that are not metrics."""
 LISTED = 20
 """Members of a list that are kept; of a longer one, also how many there are."""
@@ -44,24 +44,12 @@ def per_query_table(
     """One row per system and question: the columns of `ABOUT`, then the metrics; see `Comparison.per_query`."""
     rows = [(one.id, one.type, one.hops, len(one.gold), one.text) for one in data.questions]
     about = pd.DataFrame(rows, columns=["query_id", "type", "hops", "gold", "question"])
-    about = about.astype({"hops": "Int64", "gold": "Int64"}).assign(cluster=sharing_gold(data))
+    about = about.astype({"hops": "Int64", "gold": "Int64"})
     parts = []
     for name, frame in frames.items():
         part = about.assign(system=name, notes=list(map(notes_json, rankings[name])))[list(ABOUT)]
         parts.append(pd.concat([part, frame[list(metrics)].reset_index(drop=True)], axis=1))
     return pd.concat(parts, ignore_index=True)
-
-
-def sharing_gold(data: QADataset) -> IntArray:
-    """A number for each question, the same for two that have a gold passage in common, directly or through others."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    rows = np.repeat(np.arange(len(data)), [len(question.gold) for question in data.questions])
-    ids = [id_ for question in data.questions for id_ in question.gold]
-    _, columns = np.unique(np.array(ids, dtype=object), return_inverse=True)
-    member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(data), int(columns.max(initial=-1)) + 1))
-    return np.asarray(connected_components(member @ member.T, directed=False)[1])
 
 
 def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:

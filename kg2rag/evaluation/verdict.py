@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.evaluation.reach import graph_reach
 from kg2rag.evaluation.score_table import SUFFIX
-from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, by_group, columns, p_values
+from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, columns, p_values
 from kg2rag.evaluation.tables import GROUPS
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
@@ -159,9 +159,9 @@ def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
     scores = result.per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
     graph, plain = (str(scores[side].mean().idxmax()) for side in (graphs, plains))
     difference, level = (scores[graph] - scores[plain]).to_numpy(dtype=float), LEVEL / len(graphs)
-    sheet, how = result.sheet, {"groups": result.clusters, "seed": result.config.get("seed", 0)}
-    p = min(1.0, len(graphs) * float(p_values(difference, tests=len(graphs), **how)))
-    low, high = interval_of_difference(difference, 1 - level, **how)
+    sheet, seed = result.sheet, result.config.get("seed", 0)
+    p = min(1.0, len(graphs) * float(p_values(difference, seed, tests=len(graphs))))
+    low, high = interval_of_difference(difference, 1 - level, seed)
     gain, placebo = float(difference.mean()), dict[Any, Any]()
     if result.has_placebos:
         table = result.against_placebo(metric).rename(columns={"ci_low": "low", "ci_high": "high"})
@@ -200,9 +200,7 @@ def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
     )
 
 
-def interval_of_difference(
-    differences: ArrayLike, level: float = 0.95, *, groups: ArrayLike | None = None, seed: int = 0
-) -> tuple[float, float]:
+def interval_of_difference(differences: ArrayLike, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """An interval of the mean difference of two systems' scores that covers it also where few questions differ.
 
     It holds the shifts that the paired randomisation test does not reject: one is rejected where too few random subsets
@@ -210,18 +208,17 @@ def interval_of_difference(
     1969]. And it is at least as wide as if the share of questions that may not have been seen lay at an end of the
     metric's range.
 
-    `differences` : (n_queries,). `groups` : (n_queries,) labels; queries of one label are in a subset together.
+    `differences` : (n_queries,).
     """
-    values = columns(differences)[0]
-    sums, counts = by_group(values, groups)
+    (values,) = columns(differences)[0]
     rng, means = np.random.default_rng(seed), []
     for _ in range(20):  # a part at a time, for the memory's sake
-        within = rng.integers(0, 2, (RESAMPLES // 20, len(counts)))
+        within = rng.integers(0, 2, (RESAMPLES // 20, len(values)))
         within = within[within.any(axis=1)]
-        means.append((within @ sums[0]) / (within @ counts))
+        means.append((within @ values) / within.sum(axis=1))
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     mean, end = values.mean(), max(1.0, np.abs(values).max())
-    share = 1 - ((1 - level) / 2) ** (1 / len(counts))  # the exact interval's end for 0 of n [Clopper & Pearson 1934]
+    share = 1 - ((1 - level) / 2) ** (1 / len(values))  # the exact interval's end for 0 of n [Clopper & Pearson 1934]
     return float(min(low, mean - share * (end + mean))), float(max(high, mean + share * (end - mean)))
 
 

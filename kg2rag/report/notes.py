@@ -27,7 +27,6 @@ def notes(sheet: Sheet) -> list[str]:
     seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in config.get("seeds", {}).items())
     sets, lost = ", ".join(config.get("sets", {})), config.get("data", {}).get("gold_out_of_reach", 0)
     told: list[tuple[Any, str]] = [
-        (config.get("clustered"), "Questions that share gold are resampled together."),
         (sets, f"{MACRO}: the mean of the means on {sets}, each set counting alike. {_OF_SETS}"),
         (vectors, f"Vectors: {'; '.join(vectors)}."),
         (lost, f"Of {lost:,} questions gold is not among their candidates: no system can find it."),

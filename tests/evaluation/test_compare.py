@@ -13,8 +13,6 @@ from unittest.mock import Mock
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.tables import sharing_gold
-from kg2rag.types import Question
 
 METRICS = ["recall@2", "mrr@10"]
 
@@ -146,13 +144,6 @@ def test_the_best_alone_has_a_p_value_against_all_others(result, systems, data):
     assert best.loc["mrr@10", "p_best"] == 1  # dense: one win of three
     many = {f"s{i}": systems["dense"] for i in range(21)}  # of so many no best one is looked for
     assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
-
-
-def test_questions_that_share_gold_through_others_are_one_cluster(data):
-    gold = [{"p0": 1, "p1": 1}, {"p1": 1, "p2": 1}, {"p2": 1, "p3": 1}, {"p4": 1}]
-    questions = tuple(Question(f"q{i}", "?", own) for i, own in enumerate(gold))
-    first, second, third, alone = sharing_gold(replace(data, questions=questions))
-    assert first == second == third != alone
 
 
 def test_the_largest_differences_come_first(result):

@@ -40,7 +40,6 @@ def test_equal_scores_by_the_range_of_their_metric():
     low, high = interval_of_mean([0.0] * 40, bounds=(-1, 1))
     assert -low == high == pytest.approx(1.959964**2 / (40 + 1.959964**2), abs=1e-6)
     assert np.isnan(interval_of_mean([3.0] * 9, bounds=None)).all()
-    assert np.isnan(interval_of_mean([0.2, 0.4, 0.9], groups=[1, 1, 1])).all()  # one group says nothing of its spread
 
 
 @pytest.mark.parametrize("share", [0.99, 0.95, 0.6])
@@ -56,31 +55,13 @@ def test_recalls_of_two_gold_passages_are_covered_also_near_one(half, none):
     assert covered(samples, 1 - half / 2 - none) > 0.91
 
 
-def test_questions_of_one_group_count_as_one_piece_of_evidence():
-    scores = np.random.default_rng(2).random(50)
-    low, high = interval_of_mean(np.repeat(scores, 4))
-    wider, higher = interval_of_mean(np.repeat(scores, 4), groups=np.repeat(np.arange(50), 4))
-    assert (wider, higher) == pytest.approx(interval_of_mean(scores), abs=1e-9)
-    assert higher - wider > 1.8 * (high - low)  # four times as many questions would halve it
-
-
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
         ([np.nan], {}, "missing score"),
         ([2.0, 3.0], {}, "range of the metric"),
-        ([0, 1], {"groups": [1, 2, 3]}, "one label a query, 2"),
     ],
 )
 def test_wrong_arguments_say_what_is_allowed(values, options, message):
     with pytest.raises(ValueError, match=message):
         interval_of_mean(values, **options)
-
-
-def test_a_clustered_interval_is_of_the_mean_over_questions_not_over_clusters():
-    # Twenty questions that score about 1 alone, twenty clusters of nine that score about 0: the mean is .1, not .5.
-    rng = np.random.default_rng(2)
-    values = np.concatenate([1 - rng.random(20) / 9, rng.random(180) / 9])
-    groups = np.concatenate([np.arange(20), 20 + np.repeat(np.arange(20), 9)])
-    low, high = interval_of_mean(values, groups=groups)
-    assert low < values.mean() < high < 0.35

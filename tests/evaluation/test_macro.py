@@ -18,7 +18,7 @@ def scored(**systems: list[float]) -> pd.DataFrame:
         pd.DataFrame({"query_id": [f"q{i}" for i in range(len(scores))], "system": name, "recall@5": scores})
         for name, scores in systems.items()
     ]
-    return pd.concat([part.assign(cluster=range(len(part))) for part in parts], ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
 def row(table: pd.DataFrame, system: str) -> pd.Series:
@@ -47,14 +47,6 @@ def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
     null, observed = signs @ weighed, weighed.sum()
     slow = min(1, 2 * min((null >= observed - 1e-9).mean(), (null <= observed + 1e-9).mean()))
     assert row(score_table(sets, ["recall@5"], "base"), "ours")["p_holm"] == pytest.approx(slow)
-
-
-def test_questions_that_share_gold_are_swapped_together_but_never_those_of_two_sets() -> None:
-    # Two questions of one cluster in each set: 2 labels in all, 4 ways to swap, and both signs of all: .5. If the
-    # clusters 0 of the two sets were one, there would be 2 ways, and p = 1.
-    one = scored(base=[0.0, 0.0], ours=[1.0, 1.0]).assign(cluster=0)
-    table = score_table({"a": one, "b": one}, ["recall@5"], "base", clustered=True)
-    assert row(table, "ours")["p_holm"] == pytest.approx(0.5)
 
 
 def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> None:
