@@ -1,7 +1,6 @@
 """Texts -> unit vectors, of whole texts and of their tokens, by any sentence-transformers model.
 
-A text is encoded once: the store keeps its vector. In another batch its last bits would differ, in bfloat16 its last
-digits.
+A text is encoded once: the store keeps its vector. In another batch its last bits (bfloat16: digits) would differ.
 """
 
 from __future__ import annotations
@@ -19,17 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from kg2rag.compute import models
 from kg2rag.compute.hardware import CPU, device_of, processor, threads
-from kg2rag.compute.models import (
-    CARDS,
-    DEFAULT_MODEL,
-    OFFLINE_PACKAGE,
-    carried_folder,
-    full_name,
-    is_carried,
-    loading,
-    prompts_of,
-)
+from kg2rag.compute.models import CARDS, DEFAULT_MODEL, OFFLINE_PACKAGE, full_name, loading, prompts_of
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -182,7 +173,7 @@ class SentenceEncoder:
 
     @cached_property
     def _offline(self) -> bool:
-        return is_carried(self.model, self.revision)
+        return models.is_carried(self.model, self.revision)
 
     @cached_property
     def _device(self) -> str:
@@ -200,7 +191,7 @@ class SentenceEncoder:
     @cached_property
     def _source(self) -> tuple[str, tuple[object, ...]]:
         """Where the model is, and the state of its files: a model that is trained again is another model."""
-        folder = str(carried_folder()) if self._offline else self.model
+        folder = str(models.carried_folder()) if self._offline else self.model
         return folder, tuple(_state(Path(folder))) if Path(folder).is_dir() else ()
 
     def settled_dtype(self) -> tuple[str, float]:
@@ -218,21 +209,12 @@ class SentenceEncoder:
         network = self.network
         dtype, cosine = self.settled_dtype()
         prompts, source = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
-        description = {
-            "model": self.model,
-            "revision": self.revision,
-            "source": f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder",
-            "weights_sha256": weights_checksum(network),
-            "dim": network.get_embedding_dimension(),
-            "max_tokens": network.max_seq_length,
-            "device": self._device,
-            "dtype": dtype,
-            "cosine_to_float32": round(cosine, 6),
-            "prompts": prompts,
-            "prompts_from": source,
-            "rules": VERSION,
-            "libraries": {name: metadata.version(name) for name in LIBRARIES},
-        }
+        origin = f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder"
+        description: dict[str, Any] = {"model": self.model, "revision": self.revision, "source": origin}
+        description |= {"weights_sha256": weights_checksum(network), "dim": network.get_embedding_dimension()}
+        description |= {"max_tokens": network.max_seq_length, "device": self._device, "dtype": dtype}
+        description |= {"cosine_to_float32": round(cosine, 6), "prompts": prompts, "prompts_from": source}
+        description |= {"rules": VERSION, "libraries": {name: metadata.version(name) for name in LIBRARIES}}
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
     def __reduce__(self) -> tuple[type[SentenceEncoder], tuple[Any, ...]]:
@@ -269,7 +251,6 @@ def well_formed(text: str) -> str:
 
 
 def _state(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, size and modification time of a folder's files."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 

@@ -133,10 +133,7 @@ class Store:
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
-        """What is wrong with an entry, or None; it is read once, and in use from then on.
-
-        `thorough` : every byte, of large files too, and no use.
-        """
+        """What is wrong with an entry, or None; read once and then in use. `thorough` : every byte, and no use."""
         if path in self.verified and not thorough:
             return None
         if not thorough:

@@ -8,26 +8,6 @@ from kg2rag.datasets.questions import known_items, plan_questions, questions_fro
 from kg2rag.datasets.registry import DATASETS, describe, load, names, resolve
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 
-__all__ = [
-    "DATASETS",
-    "DatasetSpec",
-    "Documents",
-    "HubCopy",
-    "LoadOptions",
-    "describe",
-    "file_name",
-    "from_folder",
-    "from_frame",
-    "from_frames",
-    "from_texts",
-    "get",
-    "info",
-    "known_items",
-    "lint",
-    "load",
-    "names",
-    "plan_questions",
-    "questions_from",
-    "resolve",
-    "subsets",
-]
+__all__ = ["DATASETS", "DatasetSpec", "Documents", "HubCopy", "LoadOptions", "describe", "file_name", "from_folder"]
+__all__ += ["from_frame", "from_frames", "from_texts", "get", "info", "known_items", "lint", "load", "names"]
+__all__ += ["plan_questions", "questions_from", "resolve", "subsets"]

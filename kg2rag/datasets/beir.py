@@ -73,9 +73,7 @@ def spec_of(name: str) -> DatasetSpec:
     """The spec of "beir/NAME"; ValueError for a set that BEIR has not on the hub."""
     short = name.removeprefix(PREFIX)
     if short not in ON_HUB:
-        raise ValueError(
-            f"{unknown('dataset', name, names())} Other folders of BEIR: load 'beir' with `path` (--path)."
-        )
+        raise ValueError(f"{unknown('dataset', name, names())} Other folders of BEIR: 'beir' with `path` (--path).")
     about = f"{short} of the BEIR benchmark, with its judgements"
     return replace(DATASET, name=name, summary=about, hub=HubCopy(f"BeIR/{short}", revision=PINNED.get(short, "main")))
 
@@ -113,9 +111,7 @@ def _named(files: Sequence[Path], what: str, name: str) -> list[Path]:
     lines = [path for path in files if path.name in (f"{what}.jsonl", f"{what}.jsonl.gz")]
     if parts := lines[:1] or [path for path in files if path.parent.name == what and path.suffix == ".parquet"]:
         return parts
-    raise FileNotFoundError(
-        f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, {what}.jsonl.gz, {what}/*.parquet."
-    )
+    raise FileNotFoundError(f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, .jsonl.gz, {what}/*.parquet.")
 
 
 def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:

@@ -76,8 +76,6 @@ class Documents(QADataset):
 
 
 class _Read(NamedTuple):
-    """What became of a document."""
-
     passages: list[dict[str, Any]]
     divided: int = 0
     reason: str = ""
@@ -198,8 +196,6 @@ def _titled(title: str, blocks: list[Block]) -> tuple[str, list[Block]]:
 
 
 class _Splitter:
-    """Blocks -> passages."""
-
     def __init__(self, tokens: int) -> None:
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 16:
             raise ValueError(f"tokens must be a whole number from 16, not {tokens!r}.")
@@ -213,7 +209,6 @@ class _Splitter:
         return made
 
     def text(self, given: Passage, id_: str, metadata: Mapping[str, Any]) -> _Read:
-        """A record's passages."""
         return self.document(id_, given.title, list(paragraphs(given.text)), metadata)
 
     def document(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> _Read:

@@ -60,7 +60,6 @@ def question_over_contexts(
 def _judgements(
     record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, Paragraph], where: str
 ) -> tuple[dict[str, int], list[tuple[str, int]]]:
-    """Gold passages and supporting sentences."""
     titles = {title for title, _ in record.context}
     gold, supporting = dict[str, int](), list[tuple[str, int]]()
     for title, index in record.supporting_facts:

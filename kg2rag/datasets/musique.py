@@ -2,9 +2,7 @@
 
 [1] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022.
 Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…", [1, Table 1]), which
-is its type, and whose first digit is the number of hops; its decomposition names the paragraph of each hop. The corpus
-is the file `musique_corpus.json` where it lies beside the questions, else the union of all paragraphs by first
-appearance; the two are equal where both exist.
+is its type, and whose first digit is the number of hops; its decomposition names the paragraph of each hop.
 """
 
 from __future__ import annotations

@@ -30,9 +30,7 @@ STRENGTHS: Mapping[str, float] = {"inherits from": 9.0, "calls": 8.0, "defines":
 """Ours: how far a change of the tail concerns the head, but for "defines", which joins a part to its whole."""
 SURE, ALONE, UNTYPED = 1.0, 0.7, 0.5
 """Confidence in what the code says; in the only definition of a name; in the only method of a name, of any object."""
-BUILTIN = frozenset(
-    name for kind in (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper) for name in dir(kind)
-)
+BUILTIN = frozenset[str]().union(*map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper)))
 """Names of methods that say nothing of the object."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.ClassDef
@@ -178,8 +176,6 @@ def _imports(node: ast.AST, outer: str) -> Iterator[tuple[ast.AST, str, str, str
 
 
 class _Names:
-    """The definitions of a corpus by their names."""
-
     def __init__(self, definitions: Iterable[_Definition]) -> None:
         self.known: dict[str, _Definition] = {}
         self.by_last: defaultdict[str, list[str]] = defaultdict(list)
@@ -213,7 +209,6 @@ class _Reader:
     notes: Counter[str]
 
     def edges(self) -> Iterator[Edge]:
-        """What the passage imports, defines, inherits, calls and uses."""
         source = self.source
         outer = [source.outer] if source.outer else [one.name for one in source.definitions if not one.owner]
         for node, name, _, dotted in source.imported if outer else ():

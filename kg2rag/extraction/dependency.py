@@ -79,9 +79,7 @@ class _Parse:
 
     def nouns(self, places: Iterable[int]) -> list[str]:
         """The phrases of the nouns among some words and of those coordinated with them; pronouns name nothing."""
-        return [
-            self.phrase(word) for place in places for word in self.joined(place) if self.tokens[word].pos in NOMINAL
-        ]
+        return [self.phrase(word) for at in places for word in self.joined(at) if self.tokens[word].pos in NOMINAL]
 
     def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
         """A verb's subjects; a coordinated verb without its own has those of the verb it is joined to."""
@@ -142,7 +140,6 @@ class _Parse:
             yield from ((self.tokens[case].text.lower(), child) for case in self.hanging(child, {"case"})[:1])
 
     def _agents(self, verb: int) -> list[str]:
-        """Who did it: the "by" of a passive."""
         return self.nouns(noun for adposition, noun in self._sides(verb) if adposition == "by")
 
     def _sided(self, subject: str, relation: str, word: int, *, passive: bool = False) -> Iterator[TripleTexts]:

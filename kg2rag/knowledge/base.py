@@ -172,10 +172,7 @@ class KnowledgeBase:
 
     @property
     def mentions(self) -> MentionTable:
-        """Which titles and names the passages mention, and the rare terms that those without a title share.
-
-        From the corpus alone, whatever the graph.
-        """
+        """Titles and names in passages, rare terms that untitled ones share; from the corpus, whatever the graph."""
 
         def read() -> MentionTable:
             untitled = np.array([not title for title in self.corpus.titles])
@@ -197,9 +194,8 @@ class KnowledgeBase:
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
         texts, key = self.corpus.streamed_contents, {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
-        return self.cached(
-            "trigram", lambda: TrigramIndex(self.store.entry("trigram", key, lambda at: TrigramIndex.write(at, texts)))
-        )
+        write = partial(TrigramIndex.write, contents=texts)
+        return self.cached("trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write)))
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""

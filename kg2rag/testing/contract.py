@@ -166,7 +166,6 @@ def is_used(parameter: Parameter, trial: Trial) -> Iterator[str]:
 
 
 def _others(parameter: Parameter) -> Sequence[object]:
-    """Values that a parameter might take beside its own."""
     value, kinds = parameter.value, parameter.kinds
     if choices := [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]:
         return choices

@@ -1,8 +1,4 @@
-"""A seed -> a random knowledge base and queries that are awkward in every way we know of.
-
-A teaching set of a few passages hides a retriever that reads `k` as its depth; these worlds, of a few hundred passages
-with forty words and many near-ties, do not.
-"""
+"""A seed -> a random knowledge base and queries that are awkward in every way we know of."""
 
 from __future__ import annotations
 
@@ -136,9 +132,7 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
         **{name: (whole, KnowledgeGraph.build(extraction, whole)) for name, extraction in ODD_GRAPHS.items()},
         "one passage": (one, "mentions"),
     }
-    return {
-        name: KnowledgeBase.build(over, made, store=store, embedder=embedder) for name, (over, made) in worlds.items()
-    }
+    return {name: KnowledgeBase.build(on, made, store=store, embedder=embedder) for name, (on, made) in worlds.items()}
 
 
 _FOLDER = cache(partial(tempfile.TemporaryDirectory, prefix="kg2rag-testing-"))

@@ -100,5 +100,5 @@ def test_a_package_registers_a_source_by_an_entry_point(installed: Path, links: 
 
 def test_a_source_that_cannot_be_imported_names_its_package(installed: Path, links: Path) -> None:
     (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:MISSING\n")
-    with pytest.raises(RuntimeError, match="'pagelinks' of the package wiki-graphs"):
+    with pytest.raises(RuntimeError, match="'pagelinks' of wiki-graphs"):
         sources.SOURCES.build(f"pagelinks({links})")

@@ -80,9 +80,7 @@ class ChatModel:
     def __post_init__(self) -> None:
         url = urlsplit(self.base_url)
         if url.username or url.password or url.query or url.fragment:  # not quoted: it may be a secret
-            raise ValueError(
-                "base_url holds a user, password, query or fragment; keys belong in an environment variable"
-            )
+            raise ValueError("base_url holds a user, password, query or fragment; keys belong in environment variables")
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
         if self.spending is not None and self.spending.max_cost is not None:

@@ -125,10 +125,9 @@ class Connection:
         import openai
 
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        completions = self.client.chat.completions.with_raw_response
         try:
-            raw = self.client.chat.completions.with_raw_response.create(
-                model=body["model"], messages=body["messages"], extra_body=rest
-            )
+            raw = completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
         except openai.APIError as error:
             failure = self._failure(error)
         except openai.OpenAIError as error:

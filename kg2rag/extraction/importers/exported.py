@@ -91,9 +91,7 @@ class ChunkMap:
         notes["chunks that are passages"] = len(rows)
         for how in ("hold", "are part of"):
             left = {id_: text for id_, text in given.items() if id_ not in rows}
-            pairs = (
-                _contained(left, contents) if how != "hold" else ((id_, row) for row, id_ in _contained(texts, left))
-            )
+            pairs = _contained(left, contents) if how != "hold" else ((id_, at) for at, id_ in _contained(texts, left))
             more: defaultdict[str, list[int]] = defaultdict(list)
             for id_, row in pairs:
                 more[id_].append(row)

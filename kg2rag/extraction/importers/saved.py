@@ -119,9 +119,7 @@ class SavedGraph:
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
         known = frozenset(corpus.ids)
-        triples, mentions, entities = (
-            tuple(_rows(self.directory / name, kind, known)) for name, kind in TABLES.items()
-        )
+        triples, mentions, entities = (tuple(_rows(self.directory / at, kind, known)) for at, kind in TABLES.items())
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 

@@ -105,7 +105,6 @@ def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str
 
 
 def _fault(parts: TripleTexts, contents: str) -> str | None:
-    """Why a triple is dropped, or None."""
     head, relation, tail = parts
     if not all(re.search(r"\w", part) for part in (head, tail)) or not relation:
         return "dropped: a blank part"

@@ -17,16 +17,7 @@ from typing import Any
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
 from kg2rag.text.normalisation import entity_key
-from kg2rag.text.records import (
-    DataError,
-    Record,
-    existing,
-    file_fingerprint,
-    read_delimited,
-    read_jsonl,
-    read_parquet,
-    wrong,
-)
+from kg2rag.text.records import DataError, existing, file_fingerprint, read_delimited, read_jsonl, read_parquet, wrong
 from kg2rag.types import Corpus, Triple
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -67,7 +58,7 @@ class TriplesFile:
 
     path: Path | None = None
     entities: Path | None = None
-    rows: tuple[Record, ...] | None = field(default=None, repr=False, hash=False)
+    rows: tuple[Mapping[str, object], ...] | None = field(default=None, repr=False, hash=False)
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.rows is None):
@@ -128,7 +119,7 @@ class TriplesFile:
             raise DataError(f"{self.path or 'rows'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
         return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
 
-    def records(self) -> Iterator[tuple[int, Record]]:
+    def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""
         if self.path is None:
             return enumerate(self.rows or (), start=1)
@@ -148,9 +139,7 @@ class TripleRow(Row):
         """A field as a stripped string; "" where it is null, or optional and missing."""
         if name in REQUIRED and self.record.keys().isdisjoint(COLUMNS[name]):
             given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[name])
-            raise DataError(
-                f"{self.file}, record {self.number}: no {name}. Columns: {given}; it may be called {allowed}."
-            )
+            raise DataError(f"{self.file}, record {self.number}: no {name}. Columns: {given}; allowed: {allowed}.")
         return sys.intern(self.string(*COLUMNS[name]).strip())  # names and passages occur in many rows
 
     def ranged(self, name: str) -> float:

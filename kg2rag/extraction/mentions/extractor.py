@@ -38,6 +38,7 @@ _LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and 
 _ARTICLES = frozenset({"the", "a", "an"})
 ACRONYM, NAME_OF_PAGE = range(2)
 _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
+Known = dict[str, tuple[int, "Stated"]]  # alias key -> the key of its meaning, and its first statement
 
 
 class Stated(NamedTuple):
@@ -89,10 +90,8 @@ def find_aliases(
     return changed, aliases, notes
 
 
-def _unambiguous(
-    corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]
-) -> dict[str, tuple[int, Stated]]:
-    """Alias key -> the key of its meaning, and its first statement. No alias means another alias."""
+def _unambiguous(corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]) -> Known:
+    """The aliases of one meaning; none means another alias."""
     statements: list[Stated] = []
     for row, title in enumerate(corpus.titles):
         sentences = corpus.sentences(row)
@@ -105,7 +104,7 @@ def _unambiguous(
             notes["aliases of what no two passages name"] += 1
         elif key != table.keys[code] and not (len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)):
             meanings.setdefault(key, {}).setdefault(code, stated)
-    known: dict[str, tuple[int, Stated]] = {}
+    known: Known = {}
     for key, codes in meanings.items():
         code, stated = next(iter(codes.items()))
         own = key_of.get(key)
@@ -178,9 +177,7 @@ def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
     return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
 
 
-def _occurrences(
-    corpus: Corpus, table: MentionTable, known: Mapping[str, tuple[int, Stated]]
-) -> Iterator[tuple[int, int, int]]:
+def _occurrences(corpus: Corpus, table: MentionTable, known: Known) -> Iterator[tuple[int, int, int]]:
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not known:
         return

@@ -2,12 +2,7 @@
 
 Titles are found by longest match over all titles of the corpus, with and without their bracketed disambiguation;
 names are capitalised phrases that at least two passages share. Where a title "Rebecca" could mean two pages, the
-mention points to both; the number of its pages shows that.
-
-The rules are ours; the idea that hyperlink-like title mentions carry multi-hop questions is old (the sets themselves
-were built from Wikipedia links [1, 2]).
-
-[1] Yang et al., HotpotQA, EMNLP 2018. [2] Ho et al., 2WikiMultihopQA, COLING 2020.
+mention points to both; the number of its pages shows that. The rules are ours.
 """
 
 from __future__ import annotations

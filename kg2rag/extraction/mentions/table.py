@@ -81,10 +81,8 @@ class MentionTable:
 
     def save(self, folder: Path) -> None:
         """Write the strings as an Arrow file, the numbers as arrays."""
-        strings = pa.table(
-            {"key": self.keys, "name": self.names}, pa.schema(dict.fromkeys(("key", "name"), pa.string()))
-        )
-        strings = strings.replace_schema_metadata({"n_titles": str(self.n_titles)})
+        schema = pa.schema(dict.fromkeys(("key", "name"), pa.string()), {"n_titles": str(self.n_titles)})
+        strings = pa.table({"key": self.keys, "name": self.names}, schema)
         with pa.ipc.new_file(str(folder / "keys.arrow"), strings.schema) as file:
             file.write_table(strings)
         np.save(folder / "pages.npy", np.stack([self.page_key, self.page_row]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +56,8 @@ def shared_terms(corpus: Corpus, wanted: NDArray[np.bool_]) -> Terms:
     for length in range(1, LONGEST + 1):
         if length > 1:  # one more word of the same sentence
             last = np.minimum(at + length - 1, len(code) - 1)
-            going = (
-                (at + length <= len(code)) & (rows[last] == rows[at]) & (numbers[last] == numbers[at]) & ~stopped[last]
-            )
+            same = (rows[last] == rows[at]) & (numbers[last] == numbers[at])
+            going = (at + length <= len(code)) & same & ~stopped[last]
             at, number = at[going], number[going] * len(strings) + code[last[going]]
         number = np.unique(number, return_inverse=True)[1]
         pairs = np.unique(number * len(corpus) + rows[at])
@@ -97,14 +97,8 @@ def with_terms(
     added = terms.row[kept], terms.sentence[kept], number[terms.key[kept]]
     row, sentence, key = np.concatenate([[table.row, table.sentence, table.key], added], axis=1).astype(np.int32)
     order = np.lexsort((key, sentence, row))
-    return replace(
-        table,
-        keys=[*table.keys, *(key for key, one in zip(keys, new, strict=True) if one)],
-        names=[*table.names, *(name for name, one in zip(terms.names, new, strict=True) if one)],
-        row=row[order],
-        sentence=sentence[order],
-        key=key[order],
-    )
+    keys, names = [*table.keys, *compress(keys, new)], [*table.names, *compress(terms.names, new)]
+    return replace(table, keys=keys, names=names, row=row[order], sentence=sentence[order], key=key[order])
 
 
 def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> IntArray:

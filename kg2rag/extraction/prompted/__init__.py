@@ -14,18 +14,8 @@ from dataclasses import dataclass, field, replace
 from kg2rag.compute import ChatModel, EncoderTokens, Failure, TokenCounter
 from kg2rag.compute.llm import Outcome
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.prompted.answers import (
-    LONGEST,
-    ExtractionError,
-    ExtractionRun,
-    FailedCall,
-    Said,
-    Settled,
-    clean_entities,
-    clean_triples,
-    named_in,
-    settle,
-)
+from kg2rag.extraction.prompted import answers
+from kg2rag.extraction.prompted.answers import LONGEST, ExtractionError, ExtractionRun, FailedCall, Said, Settled
 from kg2rag.extraction.prompted.plan import ExtractionPlan, planned
 from kg2rag.extraction.prompted.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.extraction.prompted.style import STYLES, Excerpt, PromptStep, PromptStyle
@@ -107,7 +97,7 @@ class PromptedTriples:
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
             prompts = [step.messages(excerpt, found.names.get(excerpt, ())) for excerpt in waiting]
-            settled = settle(self.model, prompts, step.form, retry_failed=retry_failed, progress=step.name)
+            settled = answers.settle(self.model, prompts, step.form, retry_failed=retry_failed, progress=step.name)
             every += (outcome for one in settled for outcome in (*one.wasted, one.outcome))
             waiting = [excerpt for excerpt, one in zip(waiting, settled, strict=True) if found.add(step, excerpt, one)]
         failures = sorted(found.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
@@ -124,8 +114,6 @@ class PromptedTriples:
 
 
 class _Collected:
-    """What the calls of a corpus have brought so far."""
-
     def __init__(self, corpus: Corpus, types: GraphSchema) -> None:
         self.corpus, self.types = corpus, types
         self.names: dict[Excerpt, list[str]] = {}
@@ -145,12 +133,12 @@ class _Collected:
         self.notes["answers from a second or later try"] += settled.tries > 1
         answer = outcome.parsed
         if isinstance(answer, Entities):
-            self.names[excerpt] = named_in(answer, self.notes)
+            self.names[excerpt] = answers.named_in(answer, self.notes)
         elif isinstance(answer, Facts):
             self.said[excerpt.row] += map(Said, answer.triples)
         elif isinstance(answer, Stated):
             given = (Entity(one.name, one.type, one.description) for one in answer.entities)
-            entities = clean_entities(given, self.types, self.notes, entity_key)
+            entities = answers.clean_entities(given, self.types, self.notes, entity_key)
             self.names[excerpt] = [entity.name for entity in entities]
             for entity in entities:
                 self.described[entity_key(entity.name)].append(entity)
@@ -175,7 +163,7 @@ class _Collected:
         mentions = [Mention(name, ids[excerpt.row]) for excerpt, found in self.names.items() for name in found]
         triples: list[Triple] = []
         for row, given in self.said.items():
-            triples += clean_triples(given, self.types, ids[row], notes)
+            triples += answers.clean_triples(given, self.types, ids[row], notes)
         stating = {triple.passage_id for triple in triples}
         lost = {call.passage_id for _, call in self.failures}
         notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])

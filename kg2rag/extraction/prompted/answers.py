@@ -167,9 +167,8 @@ def clean_entities(
             notes["entities of a type outside the schema, kept without one"] += 1
         found = Entity(name, known.get(entity_key(kind), "") if known else kind, tidy(one.description))
         first = kept.setdefault(key(name), found)
-        kept[key(name)] = replace(
-            first, type=first.type or found.type, description=first.description or found.description
-        )
+        type_, about = first.type or found.type, first.description or found.description
+        kept[key(name)] = replace(first, type=type_, description=about)
     return list(kept.values())
 
 
@@ -200,10 +199,6 @@ def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, no
         relation = known.get(entity_key(relation), relation)
         found = Triple(head, relation, tail, passage_id, *weights, tidy(one.description))
         first = kept.setdefault(parts, found)
-        kept[parts] = replace(
-            first,
-            strength=max(first.strength, found.strength),
-            confidence=max(first.confidence, found.confidence),
-            description=first.description or found.description,
-        )
+        best = {name: max(getattr(first, name), getattr(found, name)) for name in ("strength", "confidence")}
+        kept[parts] = replace(first, **best, description=first.description or found.description)
     return list(kept.values())

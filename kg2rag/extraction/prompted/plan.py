@@ -93,9 +93,8 @@ def planned(
         sent = sum(counter.count(questions)) + each * len(waiting) + sum(coming.values())
         calls = len(stored) + len(coming) + blocked
         blocked += len(failed)
-        coming = dict(
-            zip(waiting, (step.growth * n for n in counter.count([one.text for one in waiting])), strict=True)
-        )
+        lengths = counter.count([one.text for one in waiting])
+        coming = {one: step.growth * length for one, length in zip(waiting, lengths, strict=True)}
         numbers = len(answers), blocked, len(waiting), round(sent), round(sum(coming.values()))
         yield StepPlan(step.name, calls, *numbers)
         if step.schema is Entities:

@@ -138,9 +138,7 @@ class PromptStyle:
 
 def _step(examples: list[list[str]], schema: str, **given: Any) -> PromptStep:
     schemas: dict[str, type[BaseModel] | GraphSchema] = {"Entities": Entities, "Facts": Facts, "Stated": GraphSchema()}
-    return PromptStep(
-        examples=tuple((asked, answered) for asked, answered in examples), schema=schemas[schema], **given
-    )
+    return PromptStep(examples=tuple((asked, answer) for asked, answer in examples), schema=schemas[schema], **given)
 
 
 STYLES: Mapping[str, PromptStyle] = {

@@ -51,21 +51,16 @@ def perturbed(
     if drop:
         size = graph.n_triples
         gone = np.sort(dropping.choice(size, size=round(drop * size), replace=False))
-        graph = replace(
-            graph,
-            triples=graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True)),
-            mentions=counted(graph.mentions, graph.triples.take(gone), -1),
-            notes={**graph.notes, "triples dropped at random": len(gone)},
-        )
+        left = graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True))
+        mentions = counted(graph.mentions, graph.triples.take(gone), -1)
+        notes = {**graph.notes, "triples dropped at random": len(gone)}
+        graph = replace(graph, triples=left, mentions=mentions, notes=notes)
     if round(add * graph.n_triples):
         drawn = _random_triples(graph.triples, round(add * graph.n_triples), adding)
         both = zip(vars(graph.triples).values(), vars(drawn).values(), strict=True)
-        graph = replace(
-            graph,
-            triples=TripleTable(*map(np.concatenate, both)),
-            mentions=counted(graph.mentions, drawn, 1),
-            notes={**graph.notes, "random triples added": len(drawn)},
-        )
+        every, mentions = TripleTable(*map(np.concatenate, both)), counted(graph.mentions, drawn, 1)
+        notes = {**graph.notes, "random triples added": len(drawn)}
+        graph = replace(graph, triples=every, mentions=mentions, notes=notes)
     return _shuffled(graph, shuffling) if shuffle else graph
 
 

@@ -1,7 +1,4 @@
-"""A knowledge graph -> its report: sizes, components and coverage, hubs, relations.
-
-How much of a question set's gold the graph reaches is measured by `kg2rag.graph_report`.
-"""
+"""A knowledge graph -> its report: sizes, components and coverage, hubs, relations."""
 
 from __future__ import annotations
 

@@ -93,10 +93,7 @@ def _normalised(clusters: Clusters) -> Pairs:
 
 
 def _acronym(clusters: Clusters) -> Pairs:
-    """An acronym and its long form, where exactly one long form is named in a passage with it.
-
-    The score is the share of the acronym's passages that name the long form too.
-    """
+    """An acronym and the one long form that a passage names with it; the score: the share of its passages that do."""
     named, short = list(zip(clusters.into.tolist(), clusters.graph.names, strict=True)), dict[int, str]()
     for entity, name in named:
         if letters := acronym(name):

@@ -1,7 +1,6 @@
 """Unit vectors -> nearest rows by cosine, exactly and in canonical order.
 
-FAISS finds candidates in float32, whose last digits depend on the batch; the cosines of these are computed once more in
-float64.
+FAISS finds candidates in float32, whose last digits depend on the batch; their cosines are computed again in float64.
 """
 
 from __future__ import annotations

@@ -232,12 +232,9 @@ class HippoRAG2(PhraseWalk):
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
         """Start at the linked phrases and, faintly, at every passage by its cosine; all passages are ranked."""
-        (restarts, cosines), masks, n = (
-            self.restarts(queries, starts),
-            self.kb.candidates(queries),
-            self.graph.n_phrases,
-        )
-        rankings, walked, nodes = [], self.pagerank(restarts, masks), n + np.arange(len(self.kb.corpus))
+        (restarts, cosines), masks = self.restarts(queries, starts), self.kb.candidates(queries)
+        rankings, walked, n = [], self.pagerank(restarts, masks), self.graph.n_phrases
+        nodes = n + np.arange(len(self.kb.corpus))
         for at, (query, link, mask) in enumerate(zip(queries, starts, masks, strict=True)):
             shares, began = walked[at][n:], restarts[at].at(nodes) / restarts[at].weights.sum()
             rows = top_with_ties(shares, k) if mask is None else mask

@@ -53,9 +53,7 @@ class OfficialNotes(TreeNotes):
     mentioned: tuple[str, ...] = ()
 
 
-DEPARTURES = (
-    *("expansion", "expanded_score", "query_edges", "edge_order", "rerank_on", "overflow", "refill", "order"),
-)
+DEPARTURES = ("expansion", "expanded_score", "query_edges", "edge_order", "rerank_on", "overflow", "refill", "order")
 """Of the released code from the paper, as far as they can affect a ranking; see `KG2RAGOfficial`."""
 
 
@@ -154,10 +152,8 @@ class KG2RAGOfficial(VectorRetriever):
         found = dense_over(self.kb).search(vectors, self.seeds, masks)
         return list(map(self._plan, queries, vectors, masks, found))
 
-    def _plan(
-        self, query: Query, vector: Matrix, mask: IntArray | None, found: tuple[IntArray, FloatArray]
-    ) -> QueryPlan:
-        seeds = dict(zip(*(each.tolist() for each in found), strict=True))
+    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, top: tuple[IntArray, FloatArray]) -> QueryPlan:
+        seeds = dict(zip(*(each.tolist() for each in top), strict=True))
         pool, corpus = released.pool_of(self.kb, query.candidates), self.kb.corpus
         appended, facts = self._expanded(seeds, pool, vector, mask)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}

@@ -13,7 +13,7 @@ triples take free places. The score of a hit is 1 / its place, for the method or
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -32,6 +32,7 @@ from kg2rag.types.rankings import rescored
 COLOUR = "#E69F00"  # in plots
 MAX_CHARACTERS = 8000  # of a tree's text; rerankers read a few hundred tokens
 Arrangement = Literal["depth_first", "similarity"]
+Chosen = dict[int, "TreeChoice"]  # corpus row -> what gave it
 
 
 @dataclass(frozen=True)
@@ -121,16 +122,14 @@ class TreeChoice(NamedTuple):
     position: int
 
 
-def taken(
-    trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool
-) -> dict[int, TreeChoice]:
+def taken(trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool) -> Chosen:
     """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
 
     A tree with more passages than there are places gives its first ones; it ends the choice where `whole`.
     """
-    chosen: dict[int, TreeChoice] = {}
+    chosen: Chosen = {}
     for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
-        fresh: dict[int, TreeChoice] = {}
+        fresh: Chosen = {}
         for position, row in (edge for edge in trees[tree] if edge[1] not in chosen):
             fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
         free = context - len(chosen)
@@ -156,9 +155,7 @@ class TreeNotes(Notes):
     filled: int = 0
 
 
-def placed(
-    ranking: Ranking, chosen: Mapping[int, TreeChoice], paths: Paths, notes: TreeNotes, **parts: FloatArray
-) -> Ranking:
+def placed(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray) -> Ranking:
     """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
     rows, places = np.array(list(chosen), dtype=np.int64), np.arange(1, len(chosen) + 1, dtype=np.float64)
     ranks, scores = np.array([(choice.rank, choice.score) for choice in chosen.values()]).reshape(-1, 2).T
@@ -215,9 +212,7 @@ class Organise(RerankingStage):
         """All trees of the batch are scored in one call."""
         return list(map(self._organised, rankings, *zip(*self._forests(queries, rankings), strict=True)))
 
-    def _forests(
-        self, queries: Sequence[Query], rankings: Sequence[Ranking]
-    ) -> list[tuple[Forest, dict[int, TreeChoice]]]:
+    def _forests(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[tuple[Forest, Chosen]]:
         """The trees of each query, and the passages that they give."""
         forests = list(map(self._forest, rankings, self.kb.encode_queries(queries))) if queries else []
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
@@ -248,7 +243,7 @@ class Organise(RerankingStage):
         texts = [triplets(map(graph.triple, own), MAX_CHARACTERS) for own in written]
         return Forest(cosines, edges, rows[order], trees, texts)
 
-    def _organised(self, ranking: Ranking, forest: Forest, chosen: dict[int, TreeChoice]) -> Ranking:
+    def _organised(self, ranking: Ranking, forest: Forest, chosen: Chosen) -> Ranking:
         filled, graph = list[int](), self.kb.graph
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
         if not self.whole_trees:

@@ -91,9 +91,7 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     once, known = [number for number, _ in groupby(order)], range(1, n + 1)
     missing = [number for number in known if number not in once]
     if sorted([*once, *missing]) != [*known] or len(missing) > 1:
-        raise ValueError(
-            f"of the passages 1 to {n}, each once, it gives the order {', '.join(map(str, order)) or 'none'}"
-        )
+        raise ValueError(f"of the passages 1 to {n}, each once, it gives {', '.join(map(str, order)) or 'none'}")
     return [number - 1 for number in (*once, *missing)]
 
 
