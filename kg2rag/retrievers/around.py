@@ -39,8 +39,7 @@ def components(kb: KnowledgeBase) -> Components:
 class Related(NamedTuple):
     """An entity near one of the query's.
 
-    `strength`, in (0, 1], is the weakest of its path, over 10; `confidence`, in (0, 1], the link's times the least of
-    the path's triples; `path` the triples walked.
+    `strength`, in (0, 1]: its path's weakest / 10; `confidence`, in (0, 1]: the link's · the path's least.
     """
 
     entity: int

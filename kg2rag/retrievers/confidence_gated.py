@@ -169,8 +169,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=least):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
-                alike = self.passage_score == "cosine" and self.vector
-                order = self._passage_scores(query, rows) if alike else counts
+                order = self._passage_scores(query, rows) if self.passage_score == "cosine" and self.vector else counts
                 rows = rows[np.lexsort((rows, -order))[: self.max_chunks]]
             for row in rows.tolist():
                 reached.setdefault(row, near)
@@ -194,11 +193,10 @@ class ConfidenceGated(LinksEntities, Retriever):
         met = [] if skipped else list(replace(self, max_chunks=self.most)._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
-        kept = f"{unread}below the {self.max_chunks} kept of each related entity"
         return (
             step("linked", "entity not linked", f"{unread}no entity of the query leads to it", linked, ranking.rows),
             step("expanded", "not expanded", unread + closed, met, ranking.rows),
-            step("kept", "pruned", kept, ranking.rows),
+            step("kept", "pruned", f"{unread}below the {self.max_chunks} kept of each related entity", ranking.rows),
         )
 
 

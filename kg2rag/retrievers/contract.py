@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
 
 Builder = TypeVar("Builder")
-MAX_CHARACTERS = 10_000
-"""Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
+MAX_CHARACTERS = 10_000  # of a query that are read: an encoder reads a few hundred words, some searches take more
 
 
 class Tuned(NamedTuple):
@@ -139,10 +138,7 @@ class Retriever(ABC):
             self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them.
-
-        Without steps a diagnosis distinguishes only "not retrieved" and "ranked below k".
-        """
+        """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them."""
         found = self.retrieve_batch(queries, max(k, self.most))
         return [Trace(one.top(k), self.steps(query, one)) for query, one in zip(queries, found, strict=True)]
 

@@ -91,10 +91,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
 
 @dataclass(frozen=True)
 class LatePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples that led to it, worked out at a look-up alone: few paths ever are looked up.
-
-    `find` says what led to which row, `triples` writes that out.
-    """
+    """Corpus row -> the triples, by look-up: `find` says what led to which row, `triples` writes that out."""
 
     find: Callable[[], Mapping[int, Any]]
     triples: Callable[[Any], tuple[Triple, ...]]
@@ -146,13 +143,11 @@ def by_columns(
     """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
     stage, scores = next(iter(parts.items()))
     own = {name: column[rows] for name, column in parts.items()}
-    made = Ranking.of(query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes)
-    return made.top(k)
+    return Ranking.of(query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes).top(k)
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
     """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 where these do not differ."""
     low = values.min(initial=np.inf) if low is None else low
     high = values.max(initial=-np.inf) if high is None else high
-    found: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(values))
-    return found
+    return np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(values))

@@ -47,8 +47,7 @@ WORDS = Words(
         ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
     ),
 )
-FEWEST = 5
-"""Passages that may name a seed of a small corpus."""
+FEWEST = 5  # passages that may name a seed of a small corpus
 
 
 class Expansion(NamedTuple):
@@ -147,7 +146,6 @@ class ExpansionQueries(LinksEntities, Retriever):
         return [*sorted(taken.values(), key=lambda expansion: -expansion.proximity), *alone]
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
-        """A seed's expansions, nearest first, each with its two entities."""
         graph = self.kb.graph
         around = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
         proximity = around.weights / (10 * around.hops)
@@ -159,7 +157,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     def _joined(
         self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
     ) -> Ranking:
-        """The dense ranking fused with what the expansions found, by expansion and rank, if any were written."""
         first: dict[int, tuple[int, int]] = {}  # corpus row -> the first expansion that found it, its rank there
         for number, ranking in enumerate(found, start=1):
             for place, row in enumerate(ranking.rows.tolist(), start=1):
@@ -169,8 +166,7 @@ class ExpansionQueries(LinksEntities, Retriever):
             places, paths = np.arange(1.0, len(by) + 1), {row: one.path for row, one in by.items()}
             parts: dict[str, Any] = {"stages": ("graph",), "score_parts": {"place": places}}
             parts |= {"paths": TriplePaths(self.kb.graph, paths), "notes": Notes("1 / place", "graph")}
-            graph = Ranking.of(plain.query_id, list(by), 1.0 / places, plain.ids, **parts)
-            lists = [plain.top(self.dense_depth), graph]
+            lists = [plain.top(self.dense_depth), Ranking.of(plain.query_id, list(by), 1 / places, plain.ids, **parts)]
             fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
             where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
             columns = {"expansion": where[:, 0], "expansion rank": where[:, 1]}
@@ -197,6 +193,5 @@ class ExpansionQueries(LinksEntities, Retriever):
         for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
             linked = every if written else ranking.rows
             unnamed = step("linked", "entity not linked", f"{unread}no seed was recognised", linked)
-            steps = (unnamed, step("expanded", "not expanded", unfound, ranking.rows))
-            traces.append(Trace(ranking.top(k), steps))
+            traces.append(Trace(ranking.top(k), (unnamed, step("expanded", "not expanded", unfound, ranking.rows))))
         return traces

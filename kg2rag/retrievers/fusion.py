@@ -18,8 +18,7 @@ from kg2rag.types import FloatArray, Notes, Query, Ranking, Trace, first_of, num
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
 METHODS = ("max", "rrf", "sum")
-RRF_CONSTANT = 60.0
-"""The k of [1]."""
+RRF_CONSTANT = 60.0  # the k of [1]
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,8 @@ class Fusion(Retriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The union of the members' rankings, and of the hits that were read of them."""
-        members = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
         traces, why = [], f"below the first {self.depth} hits of every member"
-        for own in zip(*members, strict=True):
+        for own in zip(*[member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers], strict=True):
             read = [trace.ranking.top(self.depth) for trace in own]
             found = step("retrieved", "not retrieved", "in no member's ranking", *(one.ranking.rows for one in own))
             steps = (found, step("read", "pruned", why, *(each.rows for each in read)))

@@ -70,8 +70,7 @@ class Reached(NamedTuple):
 
     def of(self, rows: IntArray) -> dict[str, FloatArray]:
         """The parts of some passages; NaN where one is not reached."""
-        met = np.isin(rows, self.rows)
-        found = {name: np.full(len(rows), np.nan) for name in self.parts}
+        met, found = np.isin(rows, self.rows), {name: np.full(len(rows), np.nan) for name in self.parts}
         for name, values in self.parts.items():
             found[name][met] = values[np.searchsorted(self.rows, rows[met])]
         return found
@@ -137,7 +136,9 @@ class GraphAugment(LinksEntities, Stage):
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
         fresh, cosines = self._added(reached, ranking.rows, vector)
-        scaled, n = _needs_scaling(ranking), len(ranking)
+        n, greatest = len(ranking), np.abs(ranking.scores).max(initial=0)
+        tiny = ranking.notes.method == "rrf" if isinstance(ranking.notes, FusionNotes) else 0 < greatest < TINY
+        scaled = bool(n and (greatest > 1 + ROUNDING or tiny))
         rows, text = np.concatenate([ranking.rows, fresh]), np.zeros(n + len(fresh))
         text[:n] = min_max(ranking.scores) if scaled else ranking.scores
         parts = {"hybrid": text, **reached.of(rows)}
@@ -212,13 +213,6 @@ class GraphAugment(LinksEntities, Stage):
         return traces
 
 
-def _needs_scaling(ranking: Ranking) -> bool:
-    """Whether scores are not of the order of a graph score: ranks, the tiny shares of a walk, or above 1."""
-    greatest = np.abs(ranking.scores).max(initial=0)
-    tiny = ranking.notes.method == "rrf" if isinstance(ranking.notes, FusionNotes) else 0 < greatest < TINY
-    return bool(len(ranking) and (greatest > 1 + ROUNDING or tiny))
-
-
 @WORDS
 @checked
 def graph_augmented(
@@ -237,7 +231,6 @@ def graph_augmented(
 
     `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of `GraphAugment`.
     """
-    weights = (dense_share, round(1 - dense_share, 12))
     settings: dict[str, Any] = {"mentions": mentions, "use_graph": use_graph, "depth": depth, "linker": linker}
-    merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
+    merged = fuse(Dense(kb), BM25(kb), weights=(dense_share, round(1 - dense_share, 12)), method="sum", depth=depth)
     return merged >> GraphAugment(kb, hops, max_chunks, beta=beta, **settings)

@@ -163,8 +163,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         for iteration in range(2, self.max_iterations + 1):
             reached: dict[int, Activation] = {}
             for entity in (one for one in current if active[one].score >= self.iteration_threshold):
-                score = active[entity].score
-                near = graph.sentences.of(entity)[0]
+                score, near = active[entity].score, graph.sentences.of(entity)[0]
                 near = near[open_[near]]
                 fits = sentences.cosines(query, near.astype(np.int64))
                 for at in np.lexsort((near, -fits))[: self.top_k_sentence].tolist():
@@ -211,7 +210,6 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return bonus
 
     def _bridges(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[int, int]]:
-        """Corpus row -> itself and its most activated entity, the first of equals."""
         bridging: dict[int, tuple[int, int]] = {}
         for entity in sorted(active, key=lambda entity: -active[entity].score):
             for row in np.intersect1d(tri_graph(self.kb).occurrences.of(entity)[0], rows).tolist():

@@ -27,19 +27,15 @@ from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Thr
 
 COLOUR = "#56B4E9"  # in plots
 
-NEAR = 0.85
-"""How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
-JOINED = 4
-"""Adjacent words that are tried as one name, at most: `streaming text response`."""
+NEAR = 0.85  # how like a match must be to a word that the corpus knows, and to words written together: no typos
+JOINED = 4  # adjacent words that are tried as one name, at most: `streaming text response`
 WORDS = 200  # of a query that are read
 WILDCARDS = 4  # in one query, at most
 LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
-_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")
-"""How RE2 begins what it says of a text that no engine takes for an expression."""
+_UNREADABLE = ("missing", "unexpected", "no argument", "trailing")  # RE2, of what is no expression to any engine
 _EDGES = "\"'`()[]{},;:?!."
-DEFINES, VERBATIM = 0.01, 0.02
-"""Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
+DEFINES, VERBATIM = 0.01, 0.02  # tie-breakers: of terms that the passage defines, and in the query's very spelling
 
 
 class Match(NamedTuple):
@@ -101,8 +97,7 @@ class Pattern(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression, with its wildcards, or by its terms."""
-        masks = self.kb.candidates(queries)
-        return [self._search(query, mask, k) for query, mask in zip(queries, masks, strict=True)]
+        return [self._search(query, mask, k) for query, mask in zip(queries, self.kb.candidates(queries), strict=True)]
 
     def terms(self, text: str) -> tuple[dict[str, float], int]:
         """What a query looks up and how similar a match must be; and how many terms and words were left out.
@@ -144,7 +139,6 @@ class Pattern(Retriever):
         return self._ranking(query, found, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
 
     def _alike(self, term: str, min_similarity: float) -> _Found | None:
-        """The names like a term."""
         index = self.kb.trigram
         similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
         terms, of = gather(index.key_ptr, similar.keys)
@@ -242,7 +236,6 @@ def slashed(text: str) -> tuple[str, str] | None:
 
 
 def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
-    """A compiled expression, or None and why there is none."""
     import re2
 
     if len(pattern) > LONGEST_REGEX:

@@ -160,9 +160,8 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         graph, (seeds,), (mask,) = self.kb.graph, self.link([query]), self.kb.candidates([query])
         near = self._subgraph(seeds, self.kb.encode_queries([query])[0], mask).entities if seeds else seeds
         none, far = "no entity of the query leads to it", "it names no entity of the subgraph one triple around"
-        low = f"below the first {self.depth} of all three rankings"
         return (
             step("linked", "entity not linked", none, components(self.kb).rows_with(seeds)),
             step("expanded", "not expanded", far, graph.mentions.of_all(np.array(near, dtype=np.int64))),
-            step("ranked", "pruned", low, ranking.rows),
+            step("ranked", "pruned", f"below the first {self.depth} of all three rankings", ranking.rows),
         )

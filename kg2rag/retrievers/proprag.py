@@ -151,5 +151,4 @@ class PathSearch(WalkOrDense[bool]):
 def _highest(values: FloatArray, k: int) -> list[int]:
     """The places of the k highest finite values, highest first, equal ones by place."""
     order = np.argsort(-values, kind="stable")[:k]
-    chosen: list[int] = order[np.isfinite(values[order])].tolist()
-    return chosen
+    return list(order[np.isfinite(values[order])].tolist())

@@ -16,8 +16,7 @@ from kg2rag.retrievers.rerankers import Rerank, named
 from kg2rag.text.registry import Registry
 from kg2rag.types import checked
 
-COLOUR = "#8C6BB1"
-"""In plots, of the systems that this file makes of others."""
+COLOUR = "#8C6BB1"  # in plots, of the systems that this file makes of others
 
 
 @checked

@@ -56,8 +56,7 @@ WORDS = Words(
 class VectorFirstNotes(Notes):
     """The design's record of a query.
 
-    `retrieval_strategy` : "vector_only" or "vector_first_graph_augmented". `relationship_paths` : passage id -> how the
-    graph led there, such as `Server -[HOSTS]-> Service`.
+    `retrieval_strategy` : "vector_only" or "vector_first_graph_augmented". `relationship_paths` : id -> `A -[R]-> B`.
     """
 
     retrieval_strategy: str = ""
@@ -77,8 +76,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     Parameters
     ----------
     depth : dense hits.
-    types : the domain schema: only entities of these types are linked, case and punctuation aside; None for all. A type
-        that the graph lacks is refused at the first query.
+    types : the domain schema: the types linked, case and punctuation aside; None for all. Unknown ones are refused.
     entities : of a query, at most; the longest names.
     hops : how far related entities may be, 1 to 3.
     limit : related entities of each, at most, nearest and strongest first.
@@ -207,10 +205,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
         limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
-        unrelated = f"{unread}no related entity is named in its document"
         return (
             step("linked", "entity not linked", unread + why, linked, met, uncut.rows),
-            step("related", "not expanded", unrelated, met, uncut.rows),
+            step("related", "not expanded", f"{unread}no related entity is named in its document", met, uncut.rows),
             step("added", "pruned", limits, uncut.rows),
             step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", ranking.rows),
         )

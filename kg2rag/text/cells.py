@@ -39,8 +39,7 @@ def unguarded(cell: Any) -> Any:
 
 def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None) -> str:
     """A table as CSV: texts in columns, headings and index are `guarded`."""
-    table = frame_of_csv(frame, guarded)
-    return str(table.to_csv(index=index, float_format=float_format, lineterminator="\n"))
+    return str(frame_of_csv(frame, guarded).to_csv(index=index, float_format=float_format, lineterminator="\n"))
 
 
 def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
@@ -53,8 +52,7 @@ def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) 
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
-LONGEST = 10_000
-"""Characters of a text on a terminal; rich takes minutes to wrap a word of a million."""
+LONGEST = 10_000  # characters of a text on a terminal; rich takes minutes to wrap a word of a million
 _JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji need
 _STEERING = {
     code: INSTEAD

@@ -9,10 +9,8 @@ from itertools import pairwise
 
 from kg2rag.text.normalisation import normalise
 
-LONGEST = 100
-"""Characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer."""
-WHOLE = 8
-"""The maximum of words of a name in code: a longer query is not tried as one name."""
+LONGEST = 100  # characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer
+WHOLE = 8  # the maximum of words of a name in code: a longer query is not tried as one name
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*", re.UNICODE)
 _SEPARATOR = re.compile(r"::|[.\-/:]")

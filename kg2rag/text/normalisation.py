@@ -43,8 +43,7 @@ def plain(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
+    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)).casefold()
 
 
 _STROKES = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
@@ -141,8 +140,7 @@ class JoinedTexts:
         """The words of the normal forms, and where they stand in the texts as written."""
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
-        spans = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2)
-        starts, ends = spans.T
+        starts, ends = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2).T
         if any(len(piece) != 1 for piece in pieces.values()):  # an accent of its own belongs to the word before it
             origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
             last, behind = origins[ends - 1], np.append(origins, len(self.text))[ends]
@@ -176,8 +174,7 @@ class Lexicon:
     """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
 
     `names`, the spelling of each key, are needed where a match must have capitals. The keys are a trie, a level a word:
-    `_levels` has for each the ascending edges, parent · n_words + word, each of which leads to the node of its place,
-    and for each node the code of the key that ends there, or -1.
+    `_levels` has its ascending edges, parent · n_words + word, to nodes by place, and each node's key code, or -1.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
@@ -189,9 +186,8 @@ class Lexicon:
         self._levels: list[tuple[Places, Numbers]] = []
         for depth in range(int(lengths.max(initial=0))):
             going = np.flatnonzero(lengths > depth)
-            edges, nodes[going] = np.unique(
-                nodes[going] * len(self._number) + words[starts[going] + depth], return_inverse=True
-            )
+            steps = nodes[going] * len(self._number) + words[starts[going] + depth]
+            edges, nodes[going] = np.unique(steps, return_inverse=True)
             codes = np.full(len(edges), -1, dtype=np.int32)
             ending = going[lengths[going] == depth + 1]
             codes[nodes[ending]] = ending
@@ -202,8 +198,7 @@ class Lexicon:
     def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
         """(code, (start, end)) of every key in the text; see `matches`."""
         found = self.matches(JoinedTexts([text]), capitals=capitals)
-        spans = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
-        return zip(found.codes.tolist(), spans, strict=True)
+        return zip(found.codes.tolist(), zip(found.starts.tolist(), found.ends.tolist(), strict=True), strict=True)
 
     def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
         """Every key in the texts, left to right, the longest at each place, without overlap.
@@ -239,8 +234,7 @@ class Lexicon:
             at = at[(texts[at + depth] == texts[at]) & (numbers[at + depth] >= 0)]
             wanted = nodes[at] * len(self._number) + numbers[at + depth]
             places = np.searchsorted(edges, wanted)
-            there = edges[np.minimum(places, len(edges) - 1)] == wanted
-            nodes[at], at = places, at[there]
+            nodes[at], at = places, at[edges[np.minimum(places, len(edges) - 1)] == wanted]
             ends = at[ending[nodes[at]] >= 0]
             last[ends], codes[ends] = ends + depth, ending[nodes[ends]]
         found = np.flatnonzero(codes >= 0)

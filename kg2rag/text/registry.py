@@ -193,8 +193,7 @@ class Registry(Generic[Thing]):
                 raise ParameterError(f"{self._called(self._usages.get(name, name))}: {error}") from None
         if len(built) > 1 and self.joined is None:
             raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
-        made: Thing = built[0] if len(built) == 1 else self.joined(tuple(built))
-        return made
+        return built[0] if len(built) == 1 else self.joined(tuple(built))
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
@@ -203,7 +202,6 @@ class Registry(Generic[Thing]):
 def _arguments(
     written: Mapping[str, str], builder: Any, known: Mapping[str, object], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """The settings, and what is written, read by its type: a text stays one."""
     try:
         hints = get_type_hints(builder)
     except NameError:  # of a name that the module imports for type checkers alone

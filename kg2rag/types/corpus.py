@@ -67,8 +67,7 @@ class Corpus(Sequence[Passage]):
     ) -> Corpus:
         """A corpus of passages in the given order.
 
-        `sentences`, a list or None per passage, is the split of the source; `exact`, one per passage, its text as the
-        source has it, None where it is the same.
+        `sentences`: a passage's split in its source, or None; `exact`: its text there, None where it is the same.
         """
         passages = list(passages)
         for each in passages:
@@ -142,10 +141,7 @@ class Corpus(Sequence[Passage]):
         return pd.DataFrame([json.loads(text or "{}") for text in texts], index=list(self.ids))
 
     def where(self, **wanted: object) -> tuple[str, ...]:
-        """The ids of the passages whose metadata have these values, or one of a list: the candidates of a query.
-
-        KeyError for a name that no passage has.
-        """
+        """The ids of the passages whose metadata have these values, or one of a list; KeyError: none has the name."""
         known, kept = self.metadata, np.ones(len(self), dtype=bool)
         for name, value in wanted.items():
             if name not in known:
@@ -164,10 +160,7 @@ class Corpus(Sequence[Passage]):
         return Contents(self.table)
 
     def joined(self, separator: str, *, exact: bool = False) -> list[str]:
-        """Title, separator and text of every passage, by row; only the text where there is no title.
-
-        `exact`: the text with the blanks at its ends that it has in the source.
-        """
+        """Title, separator and text, or text alone, by row; `exact`: with the blanks at its ends in the source."""
         table = self.table
         if exact and "exact" in table.column_names:
             table = table.set_column(2, "text", pc.coalesce(table["exact"], table["text"]))
@@ -191,10 +184,8 @@ class Corpus(Sequence[Passage]):
         return Corpus, (self.table,)
 
 
-INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"
-"""A character that `str.strip` leaves."""
-AT_ONCE = 10_000
-"""Passages of which objects or texts are made together."""
+INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"  # a character that `str.strip` leaves
+AT_ONCE = 10_000  # passages of which objects or texts are made together
 
 
 class Contents(Sequence[str]):

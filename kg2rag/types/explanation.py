@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from kg2rag.types.rankings import Ranking
 
 
-GOLD = "◆ gold"
-"""Marks hits that are gold."""
+GOLD = "◆ gold"  # marks hits that are gold
 LISTED = 12  # members of a note that are shown; a strategy may record hundreds
 CSS = """
 .kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
@@ -64,12 +63,8 @@ class Explanation:
         """The hits shown."""
         return list(self.ranking.top(self.limit))
 
-    def sum_of(self, hit: Hit) -> str:
-        """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
-        return self._arithmetic(hit)[0]
-
     def _arithmetic(self, hit: Hit) -> tuple[str, str]:
-        """The sum of the terms whose parts the hit has, and the parts that the formula does not name."""
+        """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
         every, parts = terms_of(self.ranking, hit.stage), hit.score_parts
         if every is None:
             return readable(parts) if parts else "", ""
@@ -92,7 +87,6 @@ class Explanation:
         return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
 
     def _below(self, hit: Hit) -> list[str]:
-        """The lines below a hit's name: text, arithmetic, further parts of the score."""
         total, besides = self._arithmetic(hit)
         lines = self.texts.get(hit.passage_id), total and f"= {total}", besides and f"besides: {besides}"
         return [line for line in lines if line]

@@ -79,8 +79,7 @@ class Notes:
     def __iter__(self) -> Iterator[Notes]:
         """These notes, then those of their inputs, depth first."""
         yield self
-        for each in self.inputs:
-            yield from each
+        yield from chain.from_iterable(self.inputs)
 
     def find(self, kind: type[Kind]) -> Kind | None:
         """The first notes of a class among these and their inputs."""
@@ -140,8 +139,7 @@ class Notes:
 
 _BASE = {each.name for each in fields(Notes)}
 _HIDDEN = ("formula", "source", "entities", "inputs", "other")
-INNER = {"inner": True}
-"""Metadata of a field that one stage leaves for the next: it is neither shown nor written."""
+INNER = {"inner": True}  # metadata of a field that one stage leaves for the next: it is neither shown nor written
 
 
 def plain(value: object) -> Any:

@@ -120,10 +120,7 @@ def called(given: object) -> str:
 
 @cache
 def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
-    """The evaluated types of a class's fields or a function's parameters, with their ranges if asked.
-
-    Those whose names a module imports for type checkers alone are left out.
-    """
+    """The evaluated types of fields or parameters, with `ranges` if asked; none of names for type checkers alone."""
     owner = unwrap(owner)  # a wrapped class has its names in its own module
     try:
         return hints_of(owner, include_extras=ranges)

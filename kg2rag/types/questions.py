@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-GoldUnit = Literal["passage", "document"]
-"""What gold names, and what is judged."""
+GoldUnit = Literal["passage", "document"]  # what gold names, and what is judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,6 @@ class QADataset:
             raise DataError(f"{self.name}: no question.")
 
     def _wrong(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> str | None:
-        """Why a question cannot be judged; None where it can."""
         if not question.text.strip():
             return "the question is empty"
         if not question.gold:
@@ -113,8 +111,7 @@ class QADataset:
     @cached_property
     def queries(self) -> list[Query]:
         """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
-        masked = self.setting == "distractor"
-        return [Query(q.id, q.text, q.candidates if masked else None) for q in self.questions]
+        return [Query(q.id, q.text, q.candidates if self.setting == "distractor" else None) for q in self.questions]
 
     @property
     def qrels(self) -> dict[str, dict[str, int]]:
@@ -134,9 +131,8 @@ class QADataset:
 
     def question(self, id_: str) -> Question:
         """The question of that id; KeyError where there is none."""
-        for question in self.questions:
-            if question.id == id_:
-                return question
+        if found := [question for question in self.questions if question.id == id_]:
+            return found[0]
         raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:

@@ -75,7 +75,16 @@ class Ranking:
             {} if paths is None else paths,  # not `or`: that would work out every lazy path
             notes or Notes(),
         )
-        _check(made)
+        where, kept = f"query {query_id!r}:", made.rows
+        if len(kept) != len(made.scores):
+            raise ValueError(f"{where} {len(kept)} rows but {len(made.scores)} scores. Give one score per row.")
+        if len(outside := kept[(kept < 0) | (kept >= len(ids))]):
+            raise ValueError(f"{where} row {outside[0]} is not in the corpus, which has {len(ids)} passages.")
+        distinct, counts = np.unique(kept, return_counts=True)
+        if len(distinct) != len(kept):
+            raise ValueError(f"{where} passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+        if len(wrong := kept[~np.isfinite(made.scores)]):
+            raise ValueError(f"{where} the score of {ids[int(wrong[0])]!r} is not finite.")
         return made.select(canonical_order(made.rows, made.scores))
 
     @classmethod
@@ -141,11 +150,9 @@ class Ranking:
         return frame.assign(**parts)
 
     def _repr_html_(self) -> str:
-        """Rank, passage and score of each hit, with title, text and path where the corpus is known."""
         import pandas as pd
 
-        hits = list(self)
-        frame = self.to_frame()[["rank", "passage", "score", "path"]]
+        hits, frame = list(self), self.to_frame()[["rank", "passage", "score", "path"]]
         if hits and hits[0].corpus is not None:
             frame.insert(2, "title", [hit.title for hit in hits])
             frame.insert(3, "text", [excerpt(hit.text) for hit in hits])
@@ -157,8 +164,7 @@ class Ranking:
     ) -> Explanation:
         """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
 
-        `texts` maps passage ids to the text shown for them. Passages of `gold` are marked, and named with their rank
-        where they are not among those shown.
+        `texts` : passage id -> the text shown for it. Passages of `gold` are marked, and named with rank if below.
         """
         return Explanation(self, limit, texts or {}, title, {id_: (id_,) for id_ in gold})
 
@@ -174,8 +180,7 @@ class Ranking:
         return replace(self, rows=self.rows[index], scores=self.scores[index], stage_codes=codes, score_parts=parts)
 
 
-DIGITS = 20
-"""Binary digits of a score that order hits, about a millionth of it: the last bits may differ from batch to batch."""
+DIGITS = 20  # binary ones of a score that order hits, about a millionth: the last bits differ from batch to batch
 
 
 def number(value: float) -> str:
@@ -192,15 +197,11 @@ def require_k(k: object) -> None:
 def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> IntArray:
     """The order of scored rows: by falling score, rounded to `DIGITS`, then by corpus position."""
     mantissas, exponents = np.frexp(np.asarray(scores, dtype=np.float64))
-    order: IntArray = np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
-    return order
+    return np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
 
 
 def top_with_ties(scores: NDArray[np.floating], k: int) -> IntArray:
-    """The rows of the `k` best scores and of every score that ties with the k-th, unordered; `Ranking.of` orders them.
-
-    Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
-    """
+    """The rows of the `k` best scores and all that tie with the k-th, unordered, in linear time. ValueError: k < 1."""
     require_k(k)
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
@@ -232,16 +233,3 @@ def rescored(
     said = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
     parts = {**kept.score_parts, **score_parts}
     return Ranking.of(ranking.query_id, rows, scores, ranking.ids, score_parts=parts, notes=said, **stages).top(k)
-
-
-def _check(ranking: Ranking) -> None:
-    where, rows, ids = f"query {ranking.query_id!r}:", ranking.rows, ranking.ids
-    if len(rows) != len(ranking.scores):
-        raise ValueError(f"{where} {len(rows)} rows but {len(ranking.scores)} scores. Give one score per row.")
-    if len(outside := rows[(rows < 0) | (rows >= len(ids))]):
-        raise ValueError(f"{where} row {outside[0]} is not in the corpus, which has {len(ids)} passages.")
-    distinct, counts = np.unique(rows, return_counts=True)
-    if len(distinct) != len(rows):
-        raise ValueError(f"{where} passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
-    if len(wrong := rows[~np.isfinite(ranking.scores)]):
-        raise ValueError(f"{where} the score of {ids[int(wrong[0])]!r} is not finite.")

@@ -59,9 +59,15 @@ def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> li
     return [row if found["id"] else {"id": at, **row} for at, row in enumerate(renamed)]
 
 
-def _rows(given: object, where: str) -> Iterator[dict[str, Any]]:
+def _rows(given: Any, where: str) -> Iterator[dict[str, Any]]:
     if hasattr(given, "to_dict") and hasattr(given, "columns"):
-        yield from _frame_rows(given)
+        import pandas as pd
+
+        named = not isinstance(given.index, pd.RangeIndex) and not set(PASSAGE["id"]) & set(map(str, given.columns))
+        # Through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
+        for label, row in zip(given.index, given.to_dict("records"), strict=True):
+            own = {k: plain(v) for k, v in row.items() if not (pd.api.types.is_scalar(v) and pd.isna(v))}
+            yield {str(k): v for k, v in ({"id": label, **own} if named else own).items()}
         return
     if isinstance(given, Mapping):
         given = [{"id": id_, **(one if isinstance(one, Mapping) else {"text": one})} for id_, one in given.items()]
@@ -72,16 +78,6 @@ def _rows(given: object, where: str) -> Iterator[dict[str, Any]]:
         if not isinstance(one, str | Mapping):
             raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(one)}.")
         yield {"text": one} if isinstance(one, str) else {k: v for k, v in one.items() if v is not None}
-
-
-def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
-    import pandas as pd
-
-    named = not isinstance(frame.index, pd.RangeIndex) and not set(PASSAGE["id"]) & set(map(str, frame.columns))
-    # A round trip through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
-    for label, row in zip(frame.index, frame.to_dict("records"), strict=True):
-        own = {k: plain(v) for k, v in row.items() if not (pd.api.types.is_scalar(v) and pd.isna(v))}
-        yield {str(k): v for k, v in ({"id": label, **own} if named else own).items()}
 
 
 def plain(value: Any) -> Any:

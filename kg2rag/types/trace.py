@@ -30,10 +30,7 @@ LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 
 
 class Step(NamedTuple):
-    """One step of a system for a query, with the corpus rows that passed it, ascending, each once.
-
-    `lost_at` and `why` are the diagnosis for a passage that this step is the first to drop.
-    """
+    """A step and the corpus rows that passed it, ascending, each once; `lost_at`, `why`: of what it drops first."""
 
     name: str
     rows: IntArray
@@ -68,7 +65,6 @@ class Trace:
         read, given = self.ranking.rows[:depth], ranking.rows
         added = given[~np.isin(given, read)]
         widened = [each._replace(rows=np.union1d(each.rows, added)) for each in self.steps]
-        unread = f"below the first {depth} hits, which {name} reads"
         before = step("retrieved", "not retrieved", f"not in the ranking before {name}", self.ranking.rows, added)
-        reading = step(f"read by {name}", "pruned", unread, read, added)
+        reading = step(f"read by {name}", "pruned", f"below the first {depth} hits, which {name} reads", read, added)
         return Trace(ranking, (*widened, before, reading, step(name, "pruned", f"dropped by {name}", given)))

@@ -97,7 +97,7 @@ def test_the_arithmetic_of_a_score_is_shown_with_the_rankings_that_hold_the_hit(
     method: str, first: str, last: str
 ) -> None:
     explained = fuse_rankings([DENSE, WORDS], (2, 0.5), 10, method=method).explain()
-    shown = [explained.sum_of(hit) for hit in explained.hits()]
+    shown = [explained._arithmetic(hit)[0] for hit in explained.hits()]
     assert (shown[0], shown[-1]) == (first, last)
 
 

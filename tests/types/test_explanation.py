@@ -52,7 +52,7 @@ def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
 )
 def test_a_formula_is_shown_with_the_numbers_of_the_hit_without_terms_that_it_lacks(formula, sums) -> None:
     explained = ranking(Notes(formula)).explain()
-    assert [explained.sum_of(hit) for hit in explained.hits()] == sums
+    assert [explained._arithmetic(hit)[0] for hit in explained.hits()] == sums
 
 
 def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
@@ -64,7 +64,7 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
     one = Ranking.of("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts, notes=Notes("1 / dense rank"))
-    assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
+    assert one.explain()._arithmetic(one.hit(1))[0] == "1 / 4 (dense rank)"
 
 
 def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:

@@ -26,22 +26,17 @@ from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
 from kg2rag.types import FloatArray, ParameterError, Query, Weight
 
-SIDES = ("dense", "sparse", "pattern", "graph")
-"""The four kinds of retrieval, in the order of every table and vector of weights."""
+SIDES = ("dense", "sparse", "pattern", "graph")  # the order of every table and vector of weights
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
 ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": ()}
-NEARLY = 0.1
-"""How far from 1 (or 100) the weights of a language model may sum and still be rescaled."""
+NEARLY = 0.1  # how far from 1 (or 100) the weights of a language model may sum and still be rescaled
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """The type of a query, the weight of each side (at least 0, their sum 1), and the reason.
-
-    `warning` : why another analyser than the first of a chain decided.
-    """
+    """A query's type, the sides' weights (at least 0, sum 1), the reason; `warning`: why a chain's first failed."""
 
     query_type: str
     weights: Mapping[str, float] = field(hash=False)
@@ -65,8 +60,7 @@ class Analyser(Protocol):
         ...
 
 
-Kind = tuple[str, tuple[float, float, float, float]]
-"""A type of query and the weights of the sides."""
+Kind = tuple[str, tuple[float, float, float, float]]  # a type of query and the weights of the sides
 CONCEPTUAL: Kind = ("conceptual", (0.7, 0.2, 0.0, 0.1))
 IDENTIFIER: Kind = ("identifier", (0.1, 0.5, 0.3, 0.1))
 RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
@@ -106,10 +100,7 @@ def analysis_of(kind: Kind, reasoning: str) -> QueryAnalysis:
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """The first rule that fits decides; its reasoning names the rule and the words it matched.
-
-    Without the `vocabulary` of the corpus (`KnowledgeBase.trigram`) a misspelt name counts as a name.
-    """
+    """The first rule that fits; without the corpus's `vocabulary` (`kb.trigram`) a misspelt name counts as a name."""
 
     vocabulary: TrigramIndex | None = field(default=None, repr=False)
 
@@ -199,20 +190,15 @@ class LearnedAnalyser:
     vocabulary: TrigramIndex | None = field(default=None, repr=False)
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The weights with the highest predicted score; the first of equals. The type is that of `RuleAnalyser`.
-
-        ValueError: a query is one of those the model was fitted on, so that no score profits from it.
-        """
+        """The weights of the highest predicted score, the rules' type; ValueError: a query that it was fitted on."""
         if seen := [query for query in queries if fingerprint(query) in self.fitted_on]:
             first = f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r})"
             raise ValueError(f"{first} are among those this analyser was fitted on. Evaluate it on other questions.")
         # einsum: BLAS may round a batch and a single query differently.
-        features = features_of(queries, self.vocabulary)
-        predicted = np.einsum("gf,qf->qg", self.coefficients, features) + self.intercept
-        chosen = predicted.round(9).argmax(axis=1)
+        predicted = np.einsum("gf,qf->qg", self.coefficients, features_of(queries, self.vocabulary)) + self.intercept
         reasons = [f"predicted score {best:.3f}, the highest of the grid" for best in predicted.max(axis=1, initial=0)]
         rules = RuleAnalyser(self.vocabulary).analyse(queries)
-        columns = zip(rules, self.grid[chosen].tolist(), reasons, strict=True)
+        columns = zip(rules, self.grid[predicted.round(9).argmax(axis=1)].tolist(), reasons, strict=True)
         return [analysis_of((rule.query_type, tuple(weights)), reason) for rule, weights, reason in columns]
 
     def save(self, path: Path | str) -> None:
@@ -228,17 +214,15 @@ class LearnedAnalyser:
             record = read_json(Path(path))
             for name, wanted in MADE_FOR.items():
                 if record.get(name) != wanted:
-                    raise DataError(
-                        f"{path}: {name} is {quote(record.get(name))}, not {wanted!r}. Fit the analyser anew."
-                    )
+                    found = quote(record.get(name))
+                    raise DataError(f"{path}: {name} is {found}, not {wanted!r}. Fit the analyser anew.")
             arrays = {name: np.array(record[name], dtype=np.float64) for name in ARRAYS}
             n = len(arrays["grid"])
             for name, shape in ARRAYS.items():
                 if arrays[name].shape != (n, *shape) or not np.isfinite(arrays[name]).all():
                     raise DataError(f"{path}: {name} is not of shape {(n, *shape)}, or not finite.")
-            return cls(
-                **arrays, alpha=float(record["alpha"]), fitted_on=frozenset(record["fitted_on"]), vocabulary=vocabulary
-            )
+            fitted_on = frozenset(record["fitted_on"])
+            return cls(**arrays, alpha=float(record["alpha"]), fitted_on=fitted_on, vocabulary=vocabulary)
 
 
 def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
@@ -249,8 +233,7 @@ def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> Fl
 
 def fingerprint(query: Query) -> str:
     """Of the text with case and spacing folded: a question in capitals is not a new one."""
-    folded = " ".join(query.text.casefold().split())
-    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(" ".join(query.text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,7 @@ class DynamicHybrid(Retriever):
         fused = list[Ranking]()
         for own, of in zip(found, analyses, strict=True):
             one = blend(own, of.weights, k, self.constant)
-            said: dict[str, Any] = {"query_type": of.query_type, "weights": dict(of.weights), "reasoning": of.reasoning}
-            said |= {"warning": of.warning, "inputs": one.notes.inputs}
+            said: dict[str, Any] = {**vars(of), "weights": dict(of.weights), "inputs": one.notes.inputs}
             fused.append(replace(one, notes=HybridNotes(one.notes.formula, one.notes.source, **said)))
         return fused
 

@@ -17,10 +17,8 @@ from kg2rag.retrievers.pattern import slashed
 from kg2rag.text.code_names import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
-READ = 2000
-"""Characters of a query that are read; the beginning shows its form."""
-LIKE = 0.6
-"""How similar a word of the corpus must be to an unknown name for that to be its misspelling."""
+READ = 2000  # characters of a query that are read; the beginning shows its form
+LIKE = 0.6  # how similar a word of the corpus must be to an unknown name for that to be its misspelling
 TYPO, LETTERS, LOOKED_UP = 0.75, 5, 3
 """How similar, with neighbours swapped for one edit, a word must be to an unknown word of prose; the letters that one
 needs; and the words with a meaning, at most, of a query in which any word may be mistyped (half of that in a question):
@@ -143,11 +141,8 @@ def _wildcard(word: str) -> bool:
 
 
 def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
-    """Whether the corpus has a name like an unknown one, or a word like an unknown part of it."""
-    if len(vocabulary.similar(key(word), LIKE, 1).keys):
-        return True
     unknown = (part for part in split(word) if not vocabulary.document_frequency(key(part)))
-    return any(_mistyped(part, vocabulary) for part in unknown)
+    return len(vocabulary.similar(key(word), LIKE, 1).keys) > 0 or any(_mistyped(part, vocabulary) for part in unknown)
 
 
 def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:

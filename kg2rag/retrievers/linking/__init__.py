@@ -11,8 +11,7 @@ from kg2rag.text.registry import Registry
 
 __all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of"]
 
-DESIGN = "ngram+embedding"
-"""Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""
+DESIGN = "ngram+embedding"  # the graph-augmented design's: names in the query's words, else like its vector
 LINKERS: Registry[Linker] = Registry(
     "linker",
     {

@@ -27,18 +27,13 @@ _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 PHRASES = 20  # of a query that are looked up
-NEAREST, SLACK = 20, 0.15
-"""Names like a stretch that are looked at, by edit distance, where a swap counts as two edits: so much less similar."""
+NEAREST, SLACK = 20, 0.15  # names looked at for a stretch, and how much less like: a swap is two edits there
 WORDS, LONGEST_NAME = 200, 6  # words of a query that are read, and of a stretch of it
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity that a query names.
-
-    `entity` is its code in the graph, `span` the stretch of the query's text, (start, end), that named it (all of it
-    where a vector did), `confidence` in (0, 1].
-    """
+    """An entity's code; the `span`, (start, end), that named it (all for a vector); the `confidence`, in (0, 1]."""
 
     entity: int
     span: tuple[int, int]
@@ -90,8 +85,7 @@ class NGramLinker(TextLinker):
 class PhraseLinker(TextLinker):
     """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
 
-    A name must hold all words of a phrase (but for a possessive 's), as the design's full-text match demands. The
-    confidence is the share of words that phrase and name have in common (Jaccard). `limit` : entities a phrase.
+    A name must hold all words of a phrase but a possessive 's; confidence: their Jaccard. `limit` : entities a phrase.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -117,8 +111,7 @@ class PhraseLinker(TextLinker):
         for term in dict.fromkeys(_WORDS.findall(readings[1].lower())):
             scores[index.scores(term) <= 0] = 0
         rows = top_with_ties(scores, self.limit)
-        rows = rows[scores[rows] > 0]
-        found = []
+        rows, found = rows[scores[rows] > 0], list[Link]()
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
             name = self.kb.graph.names[row]
             words, own = set(normalise(name).split()), [set(normalise(reading).split()) for reading in readings]
@@ -230,11 +223,9 @@ def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEnt
 
 
 def _names(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
-    """The trigrams of the names' keys, and key -> the entities of that name or alias, in order."""
     graph, entities = kb.graph, dict[str, list[int]]()
     for entity, (name, aliases) in enumerate(zip(graph.names, graph.aliases, strict=True)):
-        keys = map(key, (name, *aliases))
-        for written in dict.fromkeys(spelt for one in keys for spelt in (one, unstroked(one))):
+        for written in dict.fromkeys(spelt for one in map(key, (name, *aliases)) for spelt in (one, unstroked(one))):
             if 1 < len(written) <= LONGEST:
                 entities.setdefault(written, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}

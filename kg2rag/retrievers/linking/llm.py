@@ -49,8 +49,7 @@ class LLMLinker:
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query; one `UnknownNameWarning` reports the names that the graph lacks.
 
-        Queries without a word are not sent. CompletionError, which names the query: an answer is missing, or not of the
-        requested form.
+        Queries without a word are not sent. CompletionError names the query: an answer is missing, or of another form.
         """
         sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
         types = self.kb.graph.entity_types if self.types is None else self.types
@@ -83,7 +82,6 @@ class LLMLinker:
 
 
 def _schema(types: Sequence[str]) -> type[BaseModel]:
-    """The form of the answer: entities, each with its name and, where there are types, one of those."""
     by_key: Mapping[Any, str] = {entity_key(kind): kind for kind in types}
     known = BeforeValidator(lambda given: by_key.get(entity_key(given), given) if isinstance(given, str) else given)
     kind = {"type": (Annotated[Literal.__getitem__(tuple(types)), known], ...)} if types else {}
