@@ -53,10 +53,8 @@ class AnswerComparison:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
-        frames = [
-            scores.assign(system=name, tokens=[context.tokens for context in self.contexts[name]])
-            for name, scores in self.scores.items()
-        ]
+        tokens = {name: [context.tokens for context in contexts] for name, contexts in self.contexts.items()}
+        frames = [scores.assign(system=name, tokens=tokens[name]) for name, scores in self.scores.items()]
         return pd.concat(frames, ignore_index=True)[["system", *frames[0].columns.drop("system")]]
 
     def save(self, folder: Path) -> None:
@@ -96,8 +94,6 @@ def compare_answers(
 ) -> AnswerComparison:
     """Retrieve, write the contexts, let the reader answer, score.
 
-    Parameters
-    ----------
     kb : what the systems search; the contexts are written from its corpus and graph.
     k : hits of each query; those that fit are read.
     tokens, graph_tokens : as in `assemble`.

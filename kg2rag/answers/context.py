@@ -189,8 +189,6 @@ def assemble(
 
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
-    Parameters
-    ----------
     tokens : of the whole text, at most; `graph_tokens` : of the graph block, a ninth of them where not given, 0 for no
         block.
     hops : how far the chains of the graph block lead, see `ContextFormatter`.

@@ -45,9 +45,8 @@ class Line(NamedTuple):
 def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
     """The text that fits, its tokens, and what was left out; nothing fits where `top`, its first lines, does not.
 
-    The lines take turns: their first items, then the second of each that has one, and so on, so that no hub crowds out
-    another section and what one does not need goes to the others. The whole text is counted with every item: the budget
-    holds for any tokenizer.
+    The lines take turns: their first items, then the second of each that has one, and so on. The whole text is counted
+    with every item: the budget holds for any tokenizer.
     """
     if (tokens := counter.count([top])[0]) > budget:
         return "", 0, [Dropped(top, "budget")]

@@ -23,8 +23,6 @@ _FIELDS = {"question", "context"}
 class ReaderPrompt:
     """The text sent to the model, and where in its output the answer is.
 
-    Parameters
-    ----------
     template : contains `{question}` and `{context}`; other braces are doubled.
     labelled : True where the model shall reason first: the answer follows the last "Answer:" at the start of a line,
         and an output without one is a failure. False: the whole output is the answer, without such a label.

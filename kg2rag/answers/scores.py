@@ -1,9 +1,8 @@
 """Answers and a data set -> exact match and token F1 by the rules of the set's own scorer, with intervals.
 
 Three scorers that differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and noanswer are right or
-wrong as a whole; MuSiQue [3], where two answers that both normalise to nothing agree. The formulas are theirs. The
-treatment of failed questions is ours: the official scripts score a missing answer 0; here it is left out of the means,
-counted and listed.
+wrong as a whole; MuSiQue [3], where two answers that both normalise to nothing agree. The formulas are theirs. Failed
+questions, which the official scripts score 0, are left out of the means here, counted and listed.
 
 [1] Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016 (evaluate-v1.1.py).
 [2] Yang et al., "HotpotQA", EMNLP 2018, Sec. 4.2 and 5.2 (hotpot_evaluate_v1.py).

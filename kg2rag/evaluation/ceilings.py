@@ -1,13 +1,11 @@
 """A system and gold -> the scores of the system with one stage after another made perfect.
 
 Each rung is given the gold, so it is no system. A rung that does not apply to a system, or whose gold the questions
-lack, is blank and says why.
+lack, is blank and says why. The definitions are ours.
 
 - gold seeds: a search from seeds, started at gold passages.
 - gold entities: a walk over the triple graph that starts at the entities the question needs: perfect linking.
 - gold rerank: gold first among a system's first hits: what any reranker of that depth could reach.
-
-The definitions are ours.
 """
 
 from __future__ import annotations

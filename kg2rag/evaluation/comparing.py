@@ -164,18 +164,14 @@ def _tables(
     depths = pd.Index(sorted({depth for depth in DEPTHS if depth < k} | {k}), name="k")
     every = [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
     together = {name: [ranking for one in alike for ranking in one.rankings] for name, alike in runs.items()}
-    scored = {
-        name: [checked_scores(one.rankings, data, every, unit=unit, tokens=tokens) for one in alike]
-        for name, alike in runs.items()
-    }
+    how: Any = {"unit": unit, "tokens": tokens}
+    scored = {n: [checked_scores(one.rankings, data, every, **how) for one in alike] for n, alike in runs.items()}
     frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
     per_query = per_query_table(frames, data, names, {name: alike[0].rankings for name, alike in runs.items()})
-    rows = [  # of every single run of the systems with several seeds
-        {"system": name, "run": number, **frame[names].mean().to_dict()}
-        for name, alike in scored.items()
-        for number, frame in enumerate(alike, start=1)
-        if len(alike) > 1
+    several = [
+        (name, at, one) for name, alike in scored.items() if len(alike) > 1 for at, one in enumerate(alike, start=1)
     ]
+    rows = [{"system": name, "run": at, **one[names].mean().to_dict()} for name, at, one in several]  # of every seed
     per_seed = pd.DataFrame(rows) if rows else None
     read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     curve = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}

@@ -1,7 +1,4 @@
-"""The result of `compare`: tables, tests and timings that display themselves, are exported and saved.
-
-Presentation is in `kg2rag.report`, the files in `storage.py`.
-"""
+"""The result of `compare`: tables, tests and timings that display themselves, are exported and saved."""
 
 from __future__ import annotations
 
@@ -127,8 +124,7 @@ class Comparison(report.Tabular):
         frame = self.to_frame()
         if name not in frame.columns and name not in frame.index:
             raise KeyError(f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}.")
-        found: pd.Series[Any] = (frame if name in frame.columns else frame.T)[name]
-        return found
+        return (frame if name in frame.columns else frame.T)[name]
 
     def to_html(
         self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES

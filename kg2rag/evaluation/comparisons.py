@@ -102,8 +102,7 @@ class Comparisons(report.Tabular):
     @property
     def macro_sheet(self) -> report.Sheet:
         """The content of the table of macro-averages alone, in every metric."""
-        config = self._about(f"{MACRO} over {', '.join(self.sets)}")
-        return report.Sheet(self.macro, self._ms, self.baseline, config)
+        return report.Sheet(self.macro, self._ms, self.baseline, self._about(f"{MACRO} over {', '.join(self.sets)}"))
 
     @property
     def _ms(self) -> dict[str, float]:  # means over sets

@@ -92,9 +92,8 @@ def identity(value: object, *, record: bool = False) -> Any:
     Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file
     that defines them. NoKeyError: something that does not say what it computes, such as a function.
 
-    record : to be read, not to be a key. Files are named beside their checksums, of what a `repr` hides, as a recorded
-        run or a prompt, there is a checksum alone, what is no JSON value is its `repr`, and knowledge bases are left
-        out.
+    record : to be read, not to be a key: files are named beside their checksums, of what a `repr` hides there is a
+        checksum alone, what is no JSON value is its `repr`, and knowledge bases are left out.
 
     >>> identity((1, "a", None))
     [1, 'a', None]

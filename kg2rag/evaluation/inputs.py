@@ -26,8 +26,7 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 def given_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
     """Name -> the systems of that name, several where they differ by seed.
 
-    Names are built, functions and runs made systems and, over `graphs`, a strategy becomes one system for each, called
-    "strategy.graph".
+    Over `graphs`, a strategy becomes one system for each, called "strategy.graph".
 
     Raises TypeError: what is no system or graph; ValueError: none, one twice, or a name that cannot name a file.
     """

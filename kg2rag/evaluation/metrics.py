@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,11 +104,8 @@ def known_metrics() -> str:
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
     """The metrics requested, in their order.
 
-    Raises
-    ------
-    ValueError : no metric, a name given twice or unknown, a function without a name that can head a column, a depth
-        beyond the `k` hits of a ranking.
-    TypeError : no list or mapping of names and functions.
+    Raises ValueError: no metric, a name given twice or unknown, a function without a name that can head a column, a
+    depth beyond the `k` hits of a ranking. TypeError: no list or mapping of names and functions.
     """
     if isinstance(metrics, str) or not isinstance(metrics, Mapping | Sequence):
         raise TypeError(f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}.")
@@ -122,9 +118,8 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
         if names.count(metric.name) > 1:
             raise ValueError(f"Metric {metric.name!r} is given twice in {names}.")
         if k is not None and metric.k is not None and metric.k > k:
-            raise ValueError(
-                f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
-            )
+            told = f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}."
+            raise ValueError(f"{told} Ask for k={metric.k} or more.")
     return parsed
 
 
@@ -196,8 +191,6 @@ def evaluate(
 ) -> pd.DataFrame:
     """The score of every query, one column per metric, in the order of the questions.
 
-    Parameters
-    ----------
     rankings : one per question, in the order of the questions; an empty ranking has score 0 in every named metric.
     metrics : names and functions `(ranking, gold) -> float`.
     unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
@@ -205,13 +198,8 @@ def evaluate(
     name : of the system, for messages.
     tokens : what metrics `@Ntokens` count with; the default encoder's tokenizer where not given.
 
-    Returns
-    -------
-    Index `query_id`; float64.
-
-    Raises
-    ------
-    ValueError : a question without ranking, a hit the corpus lacks, an unknown metric, a unit the data cannot judge.
+    Returns float64 with index `query_id`. Raises ValueError: a question without ranking, a hit the corpus lacks, an
+    unknown metric, a unit the data cannot judge.
     """
     parsed = parse_metrics(metrics)
     check_rankings(rankings, data, name=name)
@@ -285,15 +273,17 @@ def score(
 ) -> dict[str, FloatArray]:
     """Ranx's scores of ranked numbers: metric -> (n_queries,), in the order given.
 
-    Parameters
-    ----------
     gold : per query, relevant number -> grade of 1 or more; at least one each.
     ranked : per query, numbers from 0, best first, each once.
     """
-    from numba import get_num_threads, set_num_threads
+    from numba import config, get_num_threads, set_num_threads
 
-    scores_of, threads = _ranx(), get_num_threads()
-    scores = {name: np.zeros(len(gold)) for name in metrics}
+    with _IMPORT:  # ranx gives numba a layer that is not safe where threads score at once
+        layer = config.THREADING_LAYER
+        from ranx import evaluate as scores_of
+
+        config.THREADING_LAYER = layer
+    threads, scores = get_num_threads(), {name: np.zeros(len(gold)) for name in metrics}
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
@@ -306,18 +296,6 @@ def score(
     finally:
         set_num_threads(threads)
     return scores
-
-
-def _ranx() -> Any:
-    """`ranx.evaluate`; without the layer that ranx gives numba, which is not safe where threads score at once."""
-    from numba import config
-
-    with _IMPORT:
-        layer = config.THREADING_LAYER
-        from ranx import evaluate as scores_of
-
-        config.THREADING_LAYER = layer
-    return scores_of
 
 
 def _arrays(

@@ -2,8 +2,7 @@
 
 A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all that it depends on:
 the class and parameters of the system (files by their content), its knowledge bases, the questions (not their gold),
-k and the code. Asked for again, a block is read; so a killed comparison goes on where it was, and a comparison with
-one more system, another metric or more questions runs only what is new.
+k and the code. A killed comparison goes on where it was, and one more system or question runs only what is new.
 """
 
 from __future__ import annotations

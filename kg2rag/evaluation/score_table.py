@@ -91,9 +91,7 @@ def score_table(
 
 
 def _macro(
-    scores: Sequence[FloatArray],
-    limits: tuple[float, float] | None,
-    seed: int,
+    scores: Sequence[FloatArray], limits: tuple[float, float] | None, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean over sets and its interval, of (n_systems, n_questions) each: (n_systems,) each."""
     ends = [interval_of_mean(one.T, bounds=limits, seed=seed) for one in scores]
@@ -108,7 +106,6 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     """The best system of every metric, and the p-value of "another one is as good": the largest one of its pairs.
 
     Holm's correction is over all pairs, not only its own, for the best was selected from the same data.
-
     `scores` : system -> (n_queries, n_metrics). `p` : (n_pairs, n_metrics) uncorrected p-values.
     """
     means = {name: table.mean(axis=0) for name, table in scores.items()}
@@ -117,10 +114,7 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
 
 
 def win_tie_loss(differences: FloatArray) -> IntArray:
-    """On how many queries (n_queries, n_columns) differences are above, equal to (within `EQUAL`) and below 0.
-
-    Returns (n_columns, 3).
-    """
+    """Of (n_queries, n_columns), how many queries are above, equal to (within `EQUAL`) and below 0: (n_columns, 3)."""
     signs = (differences > EQUAL, np.abs(differences) <= EQUAL, differences < -EQUAL)
     return np.stack([sign.sum(axis=0) for sign in signs], axis=1)
 

@@ -43,18 +43,13 @@ def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
 
 
 def interval_of_mean(
-    values: ArrayLike,
-    *,
-    bounds: tuple[float, float] | None = (0.0, 1.0),
-    resamples: int = 10_000,
-    seed: int = 0,
+    values: ArrayLike, *, bounds: tuple[float, float] | None = (0.0, 1.0), resamples: int = 10_000, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """A 95 % interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
 
     Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
     interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
-    [Efron 1987]. (The percentile bootstrap covers a proportion of .99 over 100 questions in 64 % of samples.) NaN for
-    equal scores without `bounds`, and for a single question.
+    [Efron 1987]. NaN for equal scores without `bounds`, and for a single question.
 
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
     bounds : the range of the scores; None where there is none.
@@ -120,10 +115,9 @@ def interval_of_sum(
 def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatArray:
     """The paired randomisation test: two-sided p-values of "the mean difference is 0".
 
-    The two systems are swapped on each query at random, which flips the sign of the difference; p is the chance of a
-    sum at least as far from 0 as the observed one. It is exact where differences are multiples of a unit, as those of
-    recall and of reciprocal ranks. Elsewhere swaps are drawn and the observed sum is counted in, until p is known to
-    7 % of itself or enough were drawn. 1.0 where all differences are 0.
+    p is the chance that swapping the systems on each query at random gives a sum at least as far from 0. It is exact
+    where differences are multiples of a unit, as those of recall and of reciprocal ranks. Elsewhere swaps are drawn,
+    the observed sum counted in, until p is known to 7 % of itself or enough are drawn. 1.0 where all differences are 0.
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed, tests : of the swaps, where they are drawn, and how many tests are in the family: so many more swaps are drawn
@@ -156,8 +150,7 @@ def _exact(differences: FloatArray) -> float:
 def _tail(sizes: IntArray, least: int) -> FloatArray | None:
     """The chance of each sum that one of two equal systems may win, up to where the other is `least` ahead.
 
-    What one system wins, w, and what the other does add up to the total; it is behind by total - 2 w. None where that
-    would take too long.
+    One that wins w of the total is behind by total - 2 w. None where that would take too long.
     """
     last = (int(sizes.sum()) - least) // 2
     if len(sizes) * last > _STEPS:

@@ -1,8 +1,4 @@
-"""Rankings and their scores, question by question -> the tables that a comparison shows beside its means.
-
-One row per system and question; means by kind of question; the questions on which systems differ most; how often a
-graph added anything; recall by depth and by tokens, how many tokens are spent, and who returns more than the others.
-"""
+"""Rankings and their scores, question by question -> the tables that a comparison shows beside its means."""
 
 from __future__ import annotations
 
@@ -63,7 +59,7 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     # Numbers by their size, 2 before 10, then words.
     groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
     levels = [groups, list(dict.fromkeys(per_query["system"]))]
-    # Levels in this order, which `unstack` keeps; those that pandas makes are in the order of the questions.
+    # In this order, which `unstack` keeps.
     codes = [range(len(level)) for level in levels]
     index = pd.MultiIndex.from_product(codes, names=[column, "system"]).set_levels(levels)
     return frame.loc[index].set_axis(index)
@@ -105,12 +101,8 @@ def _plain(value: object) -> object:
 def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
     """How often the graph added anything, of the systems whose rankings have hits of a text search and of a graph.
 
-    Read from the source of each stage and the notes on the query.
-
-    Returns
-    -------
-    System -> `brought`, the share of questions with a passage among the first `DEPTH` that only the graph found, and
-    `skipped`, reason -> share of questions to which the graph brought none for it, the most frequent first.
+    Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` that only the graph
+    found, and `skipped`, reason in the notes -> share of questions to which it brought none, the most frequent first.
     """
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
@@ -145,10 +137,7 @@ def _brought(ranking: Ranking) -> bool:
 
 
 def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
-    """How much each system returns within its first k hits, as means over its rankings.
-
-    Returns one row per system and depth: system, k, hits, tokens.
-    """
+    """Means over a system's rankings within its first k hits; one row per system and depth: system, k, hits, tokens."""
     rows = []
     for name, rankings in runs.items():
         tokens.count(rankings)

@@ -8,8 +8,7 @@ which the reader chooses (five points are ours):
 - *yes*: else, if every interval lies above 0 and every p (paired randomisation test) is below .05;
 - *inconclusive* otherwise, with the number of questions that would tell.
 
-p and interval are corrected (Bonferroni) for the choice among the graph systems. There is no least number of questions:
-few have wide intervals.
+p and interval are corrected (Bonferroni) for the choice among the graph systems.
 
 References: Hartigan, JASA 64 (1969), "Using Subsample Values as Typical Values" (the interval). Clopper & Pearson,
 Biometrika 26 (1934) (what was not seen). Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what would
@@ -101,7 +100,7 @@ class Verdict(HtmlPage):
         among = f", the best of {self.chosen} graph systems" if self.chosen > 1 else ""
         said = [
             f"{self.graph}{among}, against {self.plain}, the best without a graph: {self.metric} "
-            f"{self._gain(vars(self))}, over {self.questions:,} question{'s' if self.questions != 1 else ''}.",
+            f"{self._gain(vars(self))}, over {self.questions:,} question{'s' if self.questions != 1 else ''}."
         ]
         worth, seen = (self._points(one)[1:] for one in (self.worth, max(self.gain, self.worth - self.gain)))
         if self.answer == "no" and self.placebo and self.p < LEVEL < self.placebo["p"]:

@@ -36,8 +36,6 @@ class PublishedSet(_Strict):
 class Ours(_Strict):
     """A run of ours to compare with a published system.
 
-    Attributes
-    ----------
     set : the ledger's set with whose numbers it is compared.
     data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts alone.
     graph : the graph source; FILE in it is a name in the folder.

@@ -1,7 +1,4 @@
-"""A sheet, curves, break-downs and questions -> the page of a comparison, one file that loads nothing.
-
-`Tabular` is the base of results that show themselves as a printed table.
-"""
+"""A sheet, curves, break-downs and questions -> the page of a comparison, one file that loads nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A question and some systems -> what each returns for it and why, side by side; gold marked, missed gold ranked.
-
-Displays in Jupyter, in a terminal and as a page. The systems may be one, two or more.
-"""
+"""A question and some systems -> what each returns for it and why, side by side; gold marked, missed gold ranked."""
 
 from __future__ import annotations
 

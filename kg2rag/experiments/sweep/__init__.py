@@ -1,7 +1,4 @@
-"""Many configurations of systems on a data set -> one table, what is best on dev, and how it does on test.
-
-`Sweep` says what is run and runs it, `read_sweep` reads one from a file, `SweepResult` holds the results.
-"""
+"""Many configurations of systems on a data set -> one table, what is best on dev, and how it does on test."""
 
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.sweep import Sweep, read_sweep

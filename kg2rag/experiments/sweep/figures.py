@@ -1,14 +1,12 @@
-"""Tables of a sweep -> figures: the effect of each parameter, of two together, and scores against time.
+"""Tables of a sweep -> figures: the effect of each parameter, and scores against time.
 
-All show dev scores, by which configurations are selected; test scores are in the table of selected ones alone. Figures
-are made without pyplot and in the colours of `kg2rag.report.plots`.
+All show dev scores, by which configurations are selected, in the colours of `kg2rag.report.plots`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots
 from kg2rag.report.html import document, render
 from kg2rag.report.plots import GREY, INK, PALETTE, marks
-from kg2rag.report.plots.style import WIDTH, bare, figure, panels
+from kg2rag.report.plots.style import bare, figure, panels
 from kg2rag.retrievers.systems import parameters
 from kg2rag.types import FloatArray
 
@@ -43,9 +41,8 @@ def effects(result: SweepResult, system: str) -> pd.DataFrame:
             groups[parameter] = order, list(map(len, places)), np.array([dev[rows].mean(axis=0) for rows in places])
     means = {name: scores.mean(axis=1) for name, (_, _, scores) in groups.items()}
     ends = [(scores[means[name].argmax()], scores[means[name].argmin()]) for name, (_, _, scores) in groups.items()]
-    p_holm = dict(
-        zip(groups, holm([float(p_values(best - worst)) for best, worst in ends]) if ends else (), strict=True)
-    )
+    tests = holm([float(p_values(best - worst)) for best, worst in ends]) if ends else ()
+    p_holm = dict(zip(groups, tests, strict=True))
     rows = []
     for name in sorted(groups, key=lambda name: means[name].min() - means[name].max()):
         order, counts, scores = groups[name]
@@ -75,43 +72,11 @@ def main_effects(result: SweepResult, system: str) -> Figure:
             axis.vlines(places, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
             axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
         axis.set_xlim(-0.5, len(part) - 0.5)
-        _name_places(axis, list(part["value"]), letters=30)
+        long = sum(len(name) + 2 for name in part["value"]) > 30  # letters that have room
+        slant: Any = {"rotation": 30, "ha": "right"} if long else {}
+        axis.set_xticks(places, list(part["value"]), parse_math=False, **slant)
         _plain(axis, f"{name}: {part['says'].iloc[0]}" if part["says"].iloc[0] else name)
     axes[0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
-    return made
-
-
-def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
-    """Mean dev score over two parameters, by default those with the largest spread; None where one alone varies.
-
-    A blank cell is a combination that the sweep does not have.
-    """
-    ranked = list(dict.fromkeys(effects(result, system)["parameter"]))
-    if pair is None and len(ranked) < 2:
-        return None
-    down, across = pair or (ranked[0], ranked[1])
-    frame = _of(result, system)
-    rows, columns = (frame[name].map(_text) for name in (down, across))
-    means = frame.pivot_table(index=rows, columns=columns, values=f"dev {result.objective}", aggfunc="mean")
-    means = 100 * means.reindex(index=_ordered(frame[down]), columns=_ordered(frame[across]))
-    values = means.to_numpy(dtype=float)
-    made = figure(1.2 + 0.42 * values.shape[0], min(WIDTH, 2.2 + 0.9 * values.shape[1]))
-    axis = made.subplots()
-    image = axis.imshow(values, aspect="auto", cmap="cividis")
-    middle = (np.nanmin(values) + np.nanmax(values)) / 2
-    for (i, j), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            colour = "#FFFFFF" if value < middle else "#000000"
-            axis.text(j, i, f"{value:.1f}", ha="center", va="center", fontsize=8.5, color=colour)
-    axis.set_yticks(range(len(means.index)), list(means.index), parse_math=False)
-    _name_places(axis, list(means.columns), letters=11 * len(means.columns))
-    axis.set_ylabel(down, fontsize=9.5, color=INK)
-    axis.set_xlabel(across, fontsize=9.5, color=INK)
-    axis.tick_params(length=0, labelsize=9, labelcolor=INK)
-    axis.spines[:].set_visible(False)
-    bar = made.colorbar(image, ax=axis, fraction=0.04)
-    bar.ax.tick_params(length=0, labelsize=8.5, labelcolor=INK)
-    bar.outline.set_visible(False)
     return made
 
 
@@ -180,12 +145,6 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
 
 
-def _name_places(axis: Axes, names: Sequence[str], letters: int) -> None:
-    """Name the places of an axis, aslant where the names are longer than so many letters together."""
-    slant: Any = {"rotation": 30, "ha": "right"} if sum(len(name) + 2 for name in names) > letters else {}
-    axis.set_xticks(range(len(names)), names, parse_math=False, **slant)
-
-
 def _plain(axis: Axes, title: str) -> None:
     axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
     bare(axis)
@@ -199,11 +158,9 @@ def to_html(result: SweepResult) -> str:
         best = result.top()
         drawn: dict[str, dict[str, str]] = {"": {"pareto": plots.to_svg(pareto(result), "pareto")}}
         for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
-            heat, drawn[system] = heat_map(result, system), {}
+            drawn[system] = {}
             if len(effects(result, system)):
                 drawn[system]["effects"] = plots.to_svg(main_effects(result, system), f"effects{number}")
-            if heat is not None:
-                drawn[system]["heat"] = plots.to_svg(heat, f"heat{number}")
         shown = {"chosen": result.chosen(), "note": result.note(), "figures": drawn}
         shown |= {"columns": list(best.columns), "best": best.astype(str).to_numpy().tolist()}
     body = render(

@@ -157,12 +157,11 @@ class SweepResult:
             low, high = np.array([interval_of_mean(own, bounds=bounds(self.objective)) for own in scores.values()]).T
             means = np.array([own.mean() for own in scores.values()])
             gap = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
-            named = zip(
-                (*PARTS, "gap"), (*zip(means, low, high, strict=True), (means[0] - means[1], *gap)), strict=True
-            )
+            spans = *zip(means, low, high, strict=True), (means[0] - means[1], *gap)
+            named = zip((*PARTS, "gap"), spans, strict=True)
             row |= {"parameters": self.written(number)}
             row |= {f"{name}{end}": float(one) for name, own in named for end, one in zip(ENDS, own, strict=True)}
-            row |= {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
+            row |= dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
             if default is not None:
                 own = {split: self.questions[split][self.numbers.index(default)] for split in PARTS}
                 row |= {f"default_{split}": own[split].mean() for split in PARTS}

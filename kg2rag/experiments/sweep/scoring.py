@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 class Split(BaseModel):
     """How questions are divided into dev, where configurations are chosen, and test, where the chosen are judged.
 
-    Parameters
-    ----------
     dev : the share of questions to choose by, of each type of question (or number of hops, where types are not known)
         alike.
     seed : of the draw.
@@ -88,9 +86,5 @@ class Scorer:
         except Exception as error:  # noqa: BLE001 - recorded with its configuration, counted, and tried again next time
             return pd.DataFrame([{**same, "error": f"{type(error).__name__}: {error}"}])
         types, hops = ([getattr(question, name) for question in data.questions] for name in ("type", "hops"))
-        about: dict[str, Any] = {
-            "type": types,
-            "hops": pd.array(hops, dtype="Int64"),
-            "split": sweep.split.labels(data),
-        }
+        about: Any = {"type": types, "hops": pd.array(hops, dtype="Int64"), "split": sweep.split.labels(data)}
         return scores.assign(**about, **same, error=None, ms_per_query=found.ms_per_query)

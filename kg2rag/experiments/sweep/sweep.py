@@ -99,9 +99,8 @@ class Sweep:
         for system, tables in self.systems.items():
             for given in [tables] if isinstance(tables, Mapping) else tables:
                 if not isinstance(given, Mapping) or [] in given.values():
-                    raise ValueError(
-                        f"systems.{system} = {given!r}: expected parameters, each with a value or several."
-                    )
+                    told = f"systems.{system} = {given!r}: expected parameters, each with a value or several."
+                    raise ValueError(told)
                 values = (one if isinstance(one, list | tuple) else (one,) for one in given.values())
                 for combination in product(*values):
                     settings = dict(zip(given, combination, strict=True))
@@ -141,9 +140,8 @@ class Sweep:
                 if graph not in beside:
                     raise ValueError(f"graphs: no {graph} file lies beside the questions. Name one.")
                 graph = f"{graph}({json.dumps(str(beside[graph]))})"
-            # The label of a graph file is its kind.
             kind = label.partition("(")[0]
-            label = kind if takes_file(kind) else label
+            label = kind if takes_file(kind) else label  # of a graph file, its kind
             if label in found:
                 raise ValueError(f"graphs: give each a label of its own, as label = name; {label} is there twice.")
             found[label] = SOURCES.build(graph) if isinstance(graph, str) else graph
@@ -207,16 +205,15 @@ class Sweep:
 
     def about(self) -> dict[str, Any]:
         """What all scores share, as JSON values."""
+        sources = self.sources.items()
+        graphs = {name: {"source": without_folders(one), "fingerprint": one.fingerprint} for name, one in sources}
         built = {name: catalogue.build(name, self._smallest, **given) for name, given in self.points.values()}
         return {
             "name": self.name,
             "k": self.k,
             "split": self.split.model_dump(),
             "data": {self.dataset.setting: [provenance.data(self.dataset)]},
-            "graphs": {
-                label: {"source": without_folders(one), "fingerprint": one.fingerprint}
-                for label, one in self.sources.items()
-            },
+            "graphs": graphs,
             "encoders": {self.embedder[0]: without_folders(self.embedder[1])},
             "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
             **provenance.environment(),

@@ -114,11 +114,7 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
 
 
 def network(
-    graph: nx.Graph,
-    *,
-    highlight: Collection[str] = (),
-    relations: bool = True,
-    size: tuple[float, float] = (9.4, 6.0),
+    graph: nx.Graph, *, highlight: Collection[str] = (), relations: bool = True, size: tuple[float, float] = (9.4, 6.0)
 ) -> Figure:
     """Entities as labelled dots, triples as arrows that carry their relation; parallel triples share one arrow.
 

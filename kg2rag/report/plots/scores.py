@@ -74,15 +74,14 @@ def difference_plot(table: pd.DataFrame) -> Figure:
     `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a group lacks has an
     empty row there.
     """
-    scale = 100
     groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
     made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
-    least, most = (scale * min(0, table["low"].min()), scale * max(0, table["high"].max()))
+    least, most = 100 * min(0, table["low"].min()), 100 * max(0, table["high"].max())
     for axis, group in zip(axes, groups, strict=True):
         axis.set_xlim(least - 0.05 * (most - least), most + 0.05 * (most - least))
         part = table[table["group"] == group]
         places = np.array([names.index(name) for name in part["name"]])
-        middle, low, high = (part[column].to_numpy(dtype=float) * scale for column in ("difference", "low", "high"))
+        middle, low, high = (part[column].to_numpy(dtype=float) * 100 for column in ("difference", "low", "high"))
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
         filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)

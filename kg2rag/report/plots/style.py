@@ -1,8 +1,7 @@
 """What all figures share: bare axes, sizes, SVG, and how each system is drawn.
 
 A hue for each kind of retrieval, dashes and dots within a kind. Hues are Okabe & Ito's and three more, which
-colour-blind readers can distinguish. Two systems of one hue differ in dashes or dots, so that none is told by its
-colour alone.
+colour-blind readers can distinguish.
 """
 
 from __future__ import annotations

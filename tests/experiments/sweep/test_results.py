@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.experiments.sweep import Sweep, SweepResult
-from kg2rag.experiments.sweep.figures import effects, front, heat_map, main_effects, pareto
+from kg2rag.experiments.sweep.figures import effects, front, main_effects, pareto
 from kg2rag.text.records import DataError
 
 Make = Callable[..., Sweep]
@@ -101,9 +101,6 @@ def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() 
     assert sorted(table.index) == [("b", "0.4"), ("b", "0.8"), ("k1", "0.9"), ("k1", "1.5")]
     assert table["n"].tolist() == [2, 2, 2, 2]
     assert table.loc[("k1", "0.9"), "mean"] == pytest.approx(0.4)
-    figure = heat_map(result(rows), "bm25")
-    assert figure is not None
-    assert sorted(text.get_text() for text in figure.axes[0].texts) == ["20.0", "30.0", "50.0", "60.0"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
@@ -131,16 +128,14 @@ def ran(sweep: Make, folder: Path) -> SweepResult:
 
 def test_figures_are_drawn_of_systems_that_were_run(ran: SweepResult) -> None:
     assert {axis.get_title(loc="left").partition(":")[0] for axis in main_effects(ran, "bm25").axes} == {"b", "k1"}
-    assert heat_map(ran, "bm25") is not None
-    assert heat_map(ran, "dense") is None
     assert len(pareto(ran).axes) == 1
     with pytest.raises(ValueError, match=r"'kg2rag'.*bm25, dense"):
-        heat_map(ran, "kg2rag")
+        main_effects(ran, "kg2rag")
 
 
 def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: Path) -> None:
     page = ran.save(tmp_path).read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 2
     assert "src=" not in page
     assert "http://www.w3.org" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace(
         'xmlns:xlink="http://www.w3.org/1999/xlink"', ""
