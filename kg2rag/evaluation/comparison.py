@@ -47,8 +47,7 @@ class Comparison(report.Tabular):
     """Systems side by side on one data set.
 
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
-    per_query : one row per system and question: query_id, system, type, hops, gold (how many), question,
-        notes (see `notes_json`), one column per metric; means over several seeds.
+    per_query : one row per system and question: type, hops, gold (how many), notes, metrics; means over several seeds.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     config : all that the numbers depend on, as JSON values.

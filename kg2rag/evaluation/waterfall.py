@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 class Waterfall(HtmlPage):
     """What became of the gold of a system. Displays in Jupyter as a page to click through, and in a terminal.
 
-    frame : one row per gold passage: query_id, type, question, gold (its id), title, lost_at, step, why, rank (blank
-        where it has none).
+    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step, why, rank (blank: none).
     returned : question id -> titles (or ids) of the first k hits.
     data : name of the data set.
     """
