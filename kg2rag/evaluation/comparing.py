@@ -76,6 +76,8 @@ def compare(
     >>> data = {"musique": kg2rag.load(…), "hotpotqa": kg2rag.load(…)}  # doctest: +SKIP
     >>> compare(lambda one: build_all(KnowledgeBase.build(one.corpus), ["bm25", "dense"]), data)  # doctest: +SKIP
 
+    Parameters
+    ----------
     systems : name -> system, or a list of systems or of names, which are built over `KnowledgeBase.build(data.corpus)`
         where no other system has a knowledge base; the order is that of every table. Names become file names:
         letters, digits and `._+-`.
@@ -95,8 +97,10 @@ def compare(
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
     settings : the rest, by the names of `Settings`, such as `fresh=True`.
 
-    Raises ValueError: anything wrong with the arguments, before any work, or a ranking that cannot be judged, after it;
-    and what a system raises, with a note that names the system and the first query of the batch.
+    Raises
+    ------
+    ValueError : anything wrong with the arguments, before any work, or a ranking that cannot be judged, after it.
+    Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     place = None if folder is None else Path(folder)
     if isinstance(data, Mapping | list | tuple):
