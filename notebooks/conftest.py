@@ -1,4 +1,4 @@
-"""The notebook of public sets reads them beside the checkout; without them it is skipped, and in CI fails."""
+"""Two notebooks read public sets beside the checkout; without these they are skipped, and in CI fail."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared")) / "data"
-PUBLIC = "12_public_sets.ipynb"
+PUBLIC = ("11_other_corpora.ipynb", "12_public_sets.ipynb")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the notebook that reads public sets."""
+    """Mark the notebooks that read public sets."""
     for item in items:
-        if item.path.parent == ROOT / "notebooks" and item.path.name == PUBLIC:
+        if item.path.parent == ROOT / "notebooks" and item.path.name in PUBLIC:
             item.add_marker(pytest.mark.realdata)
 
 
 @pytest.hookimpl(trylast=True)  # after the item has a stack, which takes its finalizer
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tell the notebook of public sets where they are, and no other: notebook 07 would run the whole ledger."""
+    """Tell these notebooks where the sets are, and no other: notebook 07 would run the whole ledger."""
     monkeypatch = pytest.MonkeyPatch()
     item.addfinalizer(monkeypatch.undo)
     monkeypatch.delenv("KG2RAG_DATA", raising=False)
-    if item.path.name != PUBLIC:
+    if item.path.name not in PUBLIC:
         return
     if DATA.is_dir():
         monkeypatch.setenv("KG2RAG_DATA", str(DATA))
