@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -136,7 +136,7 @@ class SentenceEncoder:
         reduce : called as soon as some texts are encoded, so that the vectors of a corpus are never in memory together.
         """
         cache, dtype, given = self._cache(store, role), self.describe(store)["dtype"], list(map(well_formed, texts))
-        tokenizer = self.network.tokenizer
+        tokenizer, blas = self.network.tokenizer, _threadpools()
         added = [id_ for id_ in tokenizer.all_special_ids if id_ != tokenizer.unk_token_id]
         results: dict[int, tuple[IntArray, Reduced]] = {}
         order = sorted(range(len(given)), key=lambda row: (-len(given[row]), row))
@@ -144,11 +144,13 @@ class SentenceEncoder:
             for start in range(0, len(order), TOKENS_OF):
                 rows = order[start : start + TOKENS_OF]
                 found = self._passes([given[row] for row in rows], dtype, cache.prompt, output_value=None)
-                for row, one in zip(rows, found, strict=True):
-                    real = one["attention_mask"].bool()
-                    tokens = one["input_ids"][real].cpu().numpy()
-                    own = ~np.isin(tokens, added)
-                    results[row] = tokens[own], reduce(unit(one["token_embeddings"][real].float().cpu().numpy()[own]))
+                with blas.limit(limits=1, user_api="blas"):  # small products, which wait for the threads of the network
+                    for row, one in zip(rows, found, strict=True):
+                        real = one["attention_mask"].bool()
+                        tokens = one["input_ids"][real].cpu().numpy()
+                        own = ~np.isin(tokens, added)
+                        vectors = one["token_embeddings"][real].float().cpu().numpy()
+                        results[row] = tokens[own], reduce(unit(vectors[own]))
                 whole = np.stack([one["sentence_embedding"].float().cpu().numpy() for one in found])
                 cache.keep([given[row] for row in rows], unit(whole))
                 bar.update(len(rows))
@@ -219,6 +221,13 @@ class SentenceEncoder:
 
     def __reduce__(self) -> tuple[type[SentenceEncoder], tuple[Any, ...]]:
         return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+
+@cache
+def _threadpools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @lru_cache(maxsize=4)
