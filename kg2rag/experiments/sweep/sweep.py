@@ -26,7 +26,6 @@ from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
@@ -114,8 +113,7 @@ class Sweep:
     @cached_property
     def _smallest(self) -> KnowledgeBase:
         """A knowledge base to build systems over that are looked at and never run."""
-        corpus = Corpus.from_passages([Passage("p", "", "p", "p", 0)])
-        return KnowledgeBase.build(corpus, KnowledgeGraph.build(Mentions().extract(corpus), corpus))
+        return KnowledgeBase.build(Corpus.from_passages([Passage("p", "", "p", "p", 0)]))
 
     @cached_property
     def dataset(self) -> QADataset:
