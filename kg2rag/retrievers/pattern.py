@@ -1,7 +1,8 @@
 """Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
-substrings rank first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
+substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
+format given by an example ("keys like sk-proj-xxxx", `text.code_names`) is matched as a regular expression.
 `/regex/` is matched by RE2, in time linear in the text [1], so that no pattern hangs and no clock decides what fails.
 What no engine could read, such as the path /usr/lib(x/, is looked up as it is written.
 
@@ -21,7 +22,7 @@ import pyarrow as pa
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
-from kg2rag.text.code_names import WHOLE, key, looks_like_name, surfaces
+from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Threshold, number, top_with_ties
 
@@ -96,7 +97,7 @@ class Pattern(Retriever):
     max_terms: Count = 24
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each query by itself: as a regular expression, with its wildcards, or by its terms."""
+        """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
         return [self._search(query, mask, k) for query, mask in zip(queries, self.kb.candidates(queries), strict=True)]
 
     def terms(self, text: str) -> tuple[dict[str, float], int]:
@@ -130,6 +131,8 @@ class Pattern(Retriever):
         whole = len(query.text) < MAX_CHARACTERS  # what was cut there ends anywhere, with a slash, too
         if whole and (written := slashed(text)):
             return self._by_regex(query, *written, mask, k)
+        if described := format_by_example(text):
+            return self._by_regex(query, described.regex, "", mask, k)
         words = text.split() if "*" in text else []
         found_in = dict.fromkeys(word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*"))
         wildcards = list(found_in)[:WILDCARDS]

@@ -1,11 +1,22 @@
-"""Names in code: their spellings, parts and keys."""
+r"""Names in code: their spellings and parts; and codes that a query describes by an example -> a regular expression.
+
+The dynamic hybrid design asks for it ("API keys in format 'sk-proj-xxxx'"); which words introduce an example, and what
+its characters stand for, is ours. Runs of x, # and N are blanks; where there is none, digits stand for digits; where
+there are none either, words stand for words. YYYY-MM-DD is a date. Everything else stands for itself.
+
+>>> format_by_example("Find API keys in format 'sk-proj-xxxx'")
+Format(example='sk-proj-xxxx', regex='\\bsk\\-proj\\-[A-Za-z0-9]{4,}')
+>>> format_by_example("frameworks like React") is None
+True
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from kg2rag.text.normalisation import normalise
 
@@ -112,3 +123,81 @@ def definitions(text: str) -> Iterator[str]:
     ['Chat', 'send']
     """
     return (match.group(1) for match in _DEFINITION.finditer(text))
+
+
+# "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a place in it.
+_INTRODUCED = re.compile(
+    r"\b(?:(?P<begins>(?:start|begin)(?:s|n?ing)?\s+with)|(?P<ends>end(?:s|ing)?\s+(?:in|with))|(?P<announced>"
+    r"(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|match(?:es|ing)?|"
+    r"(?:formatted|written|spelt|spelled|shaped|encoded)\s+(?:as|like)|look(?:s|ing)?\s+like)|"
+    r"like|such\s+as|e\.g\.|for\s+example)[\s:]+",
+    re.I,
+)
+_QUOTES = "\"'`“”‘’"
+_QUOTED = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]+)[{_QUOTES}]")
+_COLOUR = re.compile(r"#[0-9a-f]{3,8}", re.I)
+_ALONE, _END = r"(?<![A-Za-z])", r"(?![A-Za-z])"
+_PIECE = re.compile(
+    rf"(?P<any>{_ALONE}[xX]+{_END}|X{{4,}})|(?P<count>{_ALONE}(?:YY|MM|DD|HH|SS)+{_END})|(?P<number>#{{2,}}|{_ALONE}N{{2,}}{_END})"
+    r"|(?P<zeros>(?<!\d)0+(?!\d))|(?P<digits>\d+)|(?P<letters>(?:(?!X{4,})[A-Za-z])+)|."
+)
+_READ = 200  # characters after the words that introduce an example
+
+
+class Format(NamedTuple):
+    """The example as the query writes it, and what matches codes of its form; case counts."""
+
+    example: str
+    regex: str
+
+
+def format_by_example(text: str) -> Format | None:
+    """The format that a query gives by an example; None where it gives none."""
+    for found in _INTRODUCED.finditer(text):
+        example = _example(text[found.end() : found.end() + _READ])
+        if _coded(example) and (found["begins"] or found["ends"]):
+            word, piece = r"\w+", re.escape(example)
+            return Format(example, f"{_edge(example)}{piece}{word}" if found["begins"] else rf"{word}{piece}\b")
+        kinds = {piece.lastgroup for piece in _PIECE.finditer(example)}
+        place = len(example) > 1 and kinds & {"any", "number", "zeros"}
+        if _coded(example) and (found["announced"] or place or _COLOUR.fullmatch(example)):
+            return Format(example, _regex(example, kinds))
+    return None
+
+
+def _example(rest: str) -> str:
+    """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
+    if quoted := _QUOTED.match(rest):
+        return quoted[1].strip()
+    words = (word.strip(_QUOTES + "(),;?!").rstrip(".:") for word in rest.split())
+    return " ".join(takewhile(_coded, words))
+
+
+def _coded(example: str) -> bool:
+    """Whether something is no prose: it has a place, a digit, or a sign inside or at an end."""
+    sign = re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
+    places = any(piece["any"] or piece["number"] for piece in _PIECE.finditer(example))
+    return "*" not in example and bool(sign or places)
+
+
+def _regex(example: str, kinds: Set[str | None]) -> str:
+    if _COLOUR.fullmatch(example):
+        return rf"#[0-9A-Fa-f]{{{len(example) - 1}}}\b"
+    blank = "any" in kinds or "number" in kinds
+    pieces = []
+    for piece in _PIECE.finditer(example):
+        text, digits = piece.group(), piece["digits"] or piece["zeros"]
+        if piece["any"]:
+            pieces.append(rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+")
+        elif piece["count"]:
+            pieces.append(rf"\d{{{len(text)}}}")
+        elif piece["number"] or (digits and not blank):
+            pieces.append(r"\d+")
+        else:
+            free = piece["letters"] and not (blank or {"digits", "zeros", "count"} & kinds)
+            pieces.append("[A-Za-z]+" if free else re.escape(text))
+    return f"{_edge(example)}{''.join(pieces)}"
+
+
+def _edge(example: str) -> str:
+    return r"\b" if example[0].isalnum() or example[0] == "_" else ""

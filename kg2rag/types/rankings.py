@@ -45,9 +45,8 @@ class Ranking:
     paths: Paths = field(default_factory=dict, repr=False)
     notes: Notes = field(default_factory=Notes)
 
-    @classmethod
+    @staticmethod
     def of(
-        cls,
         query_id: str,
         rows: NDArray[np.integer] | Sequence[int],
         scores: NDArray[np.floating] | Sequence[float],
@@ -64,7 +63,7 @@ class Ranking:
         `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if rows and scores
         differ in number, a score is not finite, or a row is given twice or is outside the corpus.
         """
-        made = cls(
+        made = Ranking(
             query_id,
             np.asarray(rows, dtype=np.int64),
             np.asarray(scores, dtype=np.float64),
@@ -87,9 +86,8 @@ class Ranking:
             raise ValueError(f"{where} the score of {ids[int(wrong[0])]!r} is not finite.")
         return made.select(canonical_order(made.rows, made.scores))
 
-    @classmethod
+    @staticmethod
     def joined(
-        cls,
         query_id: str,
         groups: Mapping[str, tuple[IntArray, FloatArray, Mapping[str, FloatArray]]],
         ids: Sequence[str],
@@ -104,7 +102,7 @@ class Ranking:
             columns[name] = np.concatenate([own.get(name, np.full(n, np.nan)) for own, n in given])
         codes, every = np.repeat(np.arange(len(groups)), sizes), (np.concatenate(rows), np.concatenate(scores))
         stages: dict[str, Any] = {"stages": tuple(groups), "stage_codes": codes}
-        return cls.of(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
+        return Ranking.of(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
 
     def __len__(self) -> int:
         return len(self.rows)

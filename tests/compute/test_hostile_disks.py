@@ -90,3 +90,17 @@ def test_a_file_where_a_folder_should_be_is_named(place: str, tmp_path: Path) ->
     with pytest.raises(OSError, match="store"):
         Store(root).entry("thing", {"rows": 1}, build)
     assert blocked.read_text() == "mine"
+
+
+def test_a_dangling_link_to_the_store_is_named_and_one_in_place_of_an_entry_is_rebuilt(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    with pytest.raises(OSError, match="link"):
+        Store(tmp_path / "link").entry("thing", {"rows": 1}, build)
+    store = Store(tmp_path / "store")
+    path = store.entry("thing", {"rows": 1}, build)
+    shutil.rmtree(path)
+    path.symlink_to(tmp_path / "gone")
+    with pytest.raises(OSError, match=path.name):
+        store.entry("thing", {"rows": 1}, build)
+    path.unlink()
+    assert (store.entry("thing", {"rows": 1}, build) / "a.bin").stat().st_size == 100_000

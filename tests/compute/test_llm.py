@@ -12,12 +12,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
 from pydantic import BaseModel
@@ -456,3 +457,35 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
             ask_model(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
     with pytest.raises(ValueError, match="max_calls"):
         Spending(max_calls=0)
+
+
+def test_a_damaged_file_of_answers_is_named(server, ask_model, tmp_path):
+    ask_model(server).complete("p")
+    (tmp_path / "store" / "answers.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(OSError, match=r"answers\.sqlite"):
+        ask_model(server).complete("p")
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="{}[]'\",: aTrue\\\n"))
+def test_whatever_the_text_reading_json_gives_a_value_or_a_value_error(text):
+    with suppress(ValueError):
+        json.dumps(json_in(text))
+
+
+def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
+    def release(futures: list[Future[object]]) -> None:
+        wait_until(lambda: sum(future.cancelled() for future in futures) == 48)
+        server.gate.set()
+
+    def interrupted(futures: dict[Future[object], str]) -> None:
+        wait_until(lambda: server.waiting == 2)
+        threading.Thread(target=release, args=(list(futures),)).start()
+        raise KeyboardInterrupt
+
+    with serving() as server:
+        server.holds = lambda _: True
+        monkeypatch.setattr("kg2rag.compute.llm.as_completed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
+        assert server.requests.total() == 2

@@ -243,3 +243,16 @@ def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kep
         (tmp_path / name).touch()
     assert files.remove_leftovers(tmp_path) == 8
     assert names(tmp_path) == sorted(kept)
+
+
+def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:
+    def broken(folder: Path) -> None:
+        build(folder)
+        raise RuntimeError("the extractor failed")
+
+    with pytest.raises(RuntimeError, match="the extractor failed"):
+        store.entry("thing", KEY, broken)
+    assert list(store.entries()) == []
+    assert leftovers(store) == []
+    store.entry("thing", KEY, build)
+    assert build.calls == 2

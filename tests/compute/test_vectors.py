@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -136,3 +137,14 @@ def test_rows_saved_by_blocks_are_the_file_that_numpy_saves(tmp_path: Path, size
 def test_blocks_of_another_kind_and_none_at_all_are_refused(tmp_path: Path, blocks: list[Matrix]) -> None:
     with pytest.raises(ValueError, match=r"x\.npy"):
         save_rows(tmp_path / "x.npy", blocks)
+
+
+def test_a_full_disk_is_an_error_of_the_store(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(sqlite3.Connection):
+        def executemany(self, *_: object) -> sqlite3.Cursor:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(sqlite3, "connect", lambda path, timeout: Full(path, timeout))
+    with pytest.raises(OSError, match="disk is full") as raised:
+        cache.of(TEXTS, Encoder())
+    assert raised.value.filename == str(cache.file.path)

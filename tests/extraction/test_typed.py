@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import last_message, serving
+from llm_server import FAULTS, MODEL_FAULTS, at_random, last_message, serving
 
 from kg2rag.compute import ChatModel, Store
 from kg2rag.extraction import Entity, Extraction, Mention
@@ -208,3 +208,20 @@ def test_a_schema_file_that_is_none_is_named(tmp_path: Path, text: str, message:
     (tmp_path / "schema.toml").write_text(text)
     with pytest.raises(ValueError, match=rf"schema.toml: .*{message}"):
         GraphSchema.read(tmp_path / "schema.toml")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(ask: Ask, tmp_path: Path, seed: int) -> None:
+    def reply(question: str) -> str:
+        return json.dumps(next(answer for start, answer in ANSWERS.items() if question.startswith(start)))
+
+    faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
+    with serving(reply, at_random(0.4, seed, faults), prompt_of=last_message) as server:
+        model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "faulty"))
+        extractor = PromptedTriples(model, TYPED.typed(SCHEMA))
+        run = extractor.run(CORPUS)
+        for _ in range(20):
+            run = extractor.run(CORPUS, retry_failed=True) if run.failures else run
+    expected, _ = ask()
+    assert run.failures == ()
+    assert (run.extraction.triples, run.extraction.entities) == (expected.triples, expected.entities)

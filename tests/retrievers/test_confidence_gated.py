@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from by_hand import knowledge_base, passages
 
+import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
+from kg2rag.retrievers.dense import Dense
 from kg2rag.types import Query, Ranking, Triple
 
 NAMED = "How does Auth Service check a token?"  # 36 characters
@@ -138,3 +141,39 @@ def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_oft
     similar = ConfidenceGated(kb, max_chunks=1)
     assert similar.retrieve("Hub").passage_ids == ["p0", "p3"]
     assert similar.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]  # others take no place
+
+
+def test_a_constant_passage_score_leaves_strength_times_confidence(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb, passage_score="constant").retrieve(NAMED)
+    assert scored(found) == {"p0": 0.8, "p3": round(0.8 * SURE, 5), "p1": 0.5, "p4": round(0.3 * SURE, 5)}
+    assert [hit.stage for hit in found] == ["vector", "graph", "vector", "graph"]
+
+
+def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> None:
+    said = ConfidenceGated(kb, min_score=0.9).retrieve(NAMED).notes
+    assert said.vector_results == 0
+    assert said.confidence == pytest.approx(0.108 + 0.3)
+
+
+def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -> None:
+    extraction = Extraction(
+        (Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Hub", "p1"), Mention("Spoke", "p2"))
+    )
+    cosines = {'"Hub" or "Spoke"': (0.8, 0.0, 0.0)}
+    kb = knowledge_base(passages("none", "a", "b"), extraction, cosines, Store(tmp_path))
+    assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == ["p0", "p1", "p2"]
+
+
+@pytest.mark.realdata
+def test_the_least_score_is_calibrated_on_musique_train_as_documented(shared_data: Path) -> None:
+    data = kg2rag.load("musique", path=shared_data / "musique-100")
+    kb = KnowledgeBase.build(data.corpus)
+    gold, other = [], []
+    for question, ranking in zip(data.questions, Dense(kb).retrieve_batch(data.queries, 5), strict=True):
+        for hit in ranking:
+            (gold if hit.passage_id in question.gold else other).append(hit.score)
+    least = ConfidenceGated(kb).min_score
+    assert (len(gold), len(other)) == (142, 358)
+    assert np.mean(np.array(gold) >= least) >= 0.95
+    assert np.mean(np.array(gold) >= least + 0.05) < 0.95
+    assert sum(score >= least for score in other) == pytest.approx(358 - 46, abs=2)

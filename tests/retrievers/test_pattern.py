@@ -57,8 +57,10 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
 
 
 @pytest.mark.parametrize("text", ["Find API keys in format 'sk-proj-xxxx'", "keys like sk-proj-xxxx"])
-def test_an_example_of_a_code_finds_what_is_like_it(pattern: Pattern, text: str) -> None:
-    assert pattern.retrieve(text).passage_ids == ["key"]
+def test_a_format_given_by_an_example_finds_what_has_it(pattern: Pattern, text: str) -> None:
+    ranking = pattern.retrieve(text)
+    assert ranking.passage_ids == ["key"]
+    assert ranking.notes.terms == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
 
 
 @pytest.mark.parametrize(("text", "ids"), [(r"/sk-proj-\d+/", ["key"]), ("/usechat/", []), ("/usechat/i", ["hook"])])

@@ -14,7 +14,7 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.linkers import phrases
 from kg2rag.retrievers.pattern import slashed
-from kg2rag.text.code_names import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
+from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks_like_name, members, split, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000  # characters of a query that are read; the beginning shows its form
@@ -42,13 +42,6 @@ _FORMS = {  # what a query says anywhere, or with ^ at its beginning
 }
 _FOUND = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
 _FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
-# An example of a code, after words that announce one; "like" may be followed by prose, so that it needs a blank.
-_EXAMPLE = re.compile(
-    r"\b(?:(?:start|begin)(?:s|n?ing)?\s+with|end(?:s|ing)?\s+(?:in|with)|match(?:es|ing)?|look(?:s|ing)?\s+like"
-    r"|(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?"
-    r"|(?:formatted|written|spelt|spelled|shaped|encoded)\s+(?:as|like))[\s:]+[\"'`]?(?:[^\s*]*[\d_@#$%:/+]|\w*(?:xxx|XXX|YYYY))"
-    r"|\b(?:like|such\s+as|e\.g\.|for\s+example)[\s:]+[\"'`]?(?:\S*(?:\b0+\b|xxx|XXXX|##|\bx\b)|#[0-9a-f]{3,8}\b)"
-)
 _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]")
 
 
@@ -108,7 +101,7 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
         **says,
         asks_relation=asks_relation(text),
         as_pattern=slashed(text) is not None or any(map(_wildcard, text.split())),
-        coded_format=bool(_EXAMPLE.search(text) or (_FORMAT.search(text) and _CODE_IN_QUOTES.search(text))),
+        coded_format=bool(_FORMAT.search(text) and _CODE_IN_QUOTES.search(text)) or format_by_example(text) is not None,
         words=len(words),
         content_words=len(content),
         phrases=sum(end > first_ends for _, end in phrases(text)),

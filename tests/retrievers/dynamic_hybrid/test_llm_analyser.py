@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import ChatServer, at_random, serving
+from llm_server import ChatServer, at_random, first, serving
+from word_embedder import WordEmbedder
 
 from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, ChainAnalyser, LLMAnalyser, RuleAnalyser
-from kg2rag.types import Query
+from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.types import Corpus, Passage, Query
 
 SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
 GOOD = f'{{"query_type": "fuzzy", "weights": {SHARES}, "reasoning": "typo"}}'
+LEXICAL = '{"query_type": "identifier", "weights": {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}}'
 QUERY = Query("q7", "streamingTextRespons")
 Maker = Callable[..., ChatModel]
 
@@ -99,3 +104,19 @@ def test_one_bad_reply_leaves_its_query_alone_to_the_next_analyser(model_of: Mak
         found = ChainAnalyser((LLMAnalyser(model_of(server)), RuleAnalyser())).analyse(queries)
     assert [analysis.query_type for analysis in found] == ["fuzzy", "identifier"]
     assert [bool(analysis.warning) for analysis in found] == [False, True]
+
+
+def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_path: Path) -> None:
+    texts = ("the bridge of sighs", "a bridge", "a tower")
+    corpus = Corpus.from_passages([Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)])
+    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    queries = [Query("1", "bridge sighs"), Query("2", "tower"), Query("3", "")]
+    with serving(lambda _: LEXICAL, first("500")) as server:
+        system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
+        found = system.retrieve_batch(queries, 3)
+    lexical = BM25(kb).retrieve_batch(queries, 3)
+    assert [ranking.passage_ids for ranking in found] == [ranking.passage_ids for ranking in lexical]
+    assert found[0].notes.query_type == "identifier"
+    assert found[0].notes.weights == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
+    # The server is gone: what it said is in the store.
+    assert system.retrieve("bridge sighs", 3).passage_ids == found[0].passage_ids

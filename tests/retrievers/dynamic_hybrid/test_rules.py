@@ -40,7 +40,16 @@ RELATIONSHIP = (0.1, 0.2, 0.1, 0.6)
         # wildcards, regular expressions, formats by example
         *((text, "mixed", CODE_PATTERN) for text in ("Streaming*Response", "/use[A-Z]\\w+/", "keys like sk-proj-xxxx")),
         *((text, "mixed", CODE_PATTERN) for text in ("dates written as YYYY-MM-DD", "*_by_id", "handle*Event")),
-        *((text, "relationship", RELATIONSHIP) for text in ("callers of useChat", "what breaks if I change useChat")),
+        # paraphrases of a relationship
+        ("who invokes useChat", "relationship", RELATIONSHIP),
+        ("callers of useChat", "relationship", RELATIONSHIP),
+        ("subclasses of StreamingTextResponse", "relationship", RELATIONSHIP),
+        ("what breaks if I change useChat", "relationship", RELATIONSHIP),
+        ("what does useChat depend on?", "relationship", RELATIONSHIP),
+        ("where is useChat used", "relationship", RELATIONSHIP),
+        ("blast radius of renaming useChat", "relationship", RELATIONSHIP),
+        ("everything that imports StreamingTextResponse", "relationship", RELATIONSHIP),
+        ("how is useChat connected to StreamingTextResponse?", "relationship", RELATIONSHIP),
         ("Who is the spouse of the director of The Green Mile?", "relationship", (0.03, 0.03, 0.0, 0.94)),
     ],
 )

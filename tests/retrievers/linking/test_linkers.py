@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 from word_embedder import WordEmbedder
 
+import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
@@ -178,3 +181,28 @@ def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
 def test_a_mark_at_the_end_of_a_name_is_part_of_it(kb_of: Build, text: str, names: list[str]) -> None:
     kb = kb_of("C", "C++", "C#")
     assert [name for name, _ in linked(PhraseLinker(kb), kb, text)] == names
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented(shared_data: Path) -> None:
+    reported = {question.text for question in kg2rag.load("musique", path=shared_data / "musique-100").questions}
+    cosines, right, asked = list[float](), list[bool](), 0
+    for name, folder in (("musique", "musique"), ("hotpotqa", "hotpotqa"), ("2wikimultihopqa", "2wiki")):
+        path = shared_data / "train" / folder / f"{folder}_train.jsonl"
+        data = kg2rag.load(name, path=path, setting="pooled")
+        kb = KnowledgeBase.build(data.corpus)
+        questions = [question for question in data.questions if question.text not in reported]
+        queries = [Query(question.id, question.text) for question in questions]
+        for question, links in zip(questions, EmbeddingLinker(kb, min_cosine=-1.0).link_batch(queries), strict=True):
+            gold = {data.corpus.row(id_) for id_ in question.gold}
+            cosines += [link.confidence for link in links]
+            right += [bool(gold & set(kb.graph.mentions.of(link.entity)[0].tolist())) for link in links]
+        asked += len(questions)
+    found, is_right, steps = np.array(cosines), np.array(right), np.arange(30, 85, 5) / 100
+    kept = [found >= least - 1e-9 for least in steps]
+    f1 = [2 * is_right[keep].sum() / (keep.sum() + is_right.sum()) for keep in kept]
+    best = int(np.argmax(f1))
+    assert (asked, steps[best]) == (1010, EmbeddingLinker(kb).min_cosine)
+    assert is_right[kept[best]].mean() == pytest.approx(0.70, abs=0.01)
+    assert is_right[kept[best]].sum() / is_right.sum() == pytest.approx(0.76, abs=0.01)
