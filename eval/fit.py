@@ -1,6 +1,7 @@
 """Training questions of many kinds -> the coefficients of `mention_chains`, as a TOML file that the system reads.
 
     python eval/fit.py DATA --out COEFFICIENTS.toml
+    python eval/fit.py DATA --out COEFFICIENTS.toml --encoder MODEL --sets musique,hotpotqa,2wiki,docs --questions 60
     python eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet
     kg2rag compare ... --set mention_chains.coefficients=COEFFICIENTS.toml
 
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from public_sets import load_set, table
+from public_sets import load_set, sampled, table
 
 from kg2rag.compute import SentenceEncoder, write
 from kg2rag.compute.parallel import progress_bar
@@ -337,12 +338,14 @@ def main(
     ] = None,
     encoder: Annotated[str, typer.Option(help="Of passages and questions.")] = SentenceEncoder.model,
     dtype: Annotated[str, typer.Option(help="Of its products.")] = "float32",
+    of: Annotated[str, typer.Option("--sets", help="Some of the training sets, separated by commas.")] = "",
+    questions: Annotated[int, typer.Option(help="So many of each set; 0: all. For an encoder that is slow.")] = 0,
 ) -> None:
     """Fit on questions with gold."""
     model = SentenceEncoder(encoder, dtype=dtype)
-    about = table("train")
+    about = {name: each for name, each in table("train").items() if not of or name in of.split(",")}
     chained = {name for name, each in about.items() if each.get("chains")}
-    sources = {name: load_set(data, name, "train") for name in about}
+    sources = {n: sampled(data, n, questions) if questions else load_set(data, n, "train") for n in about}
     seen = {question.id for question in load_set(data, LEFT_OUT).questions}
     sets = {name: examples_of(each, seen, model) for name, each in sources.items()}
     if out:

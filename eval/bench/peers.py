@@ -1,23 +1,31 @@
-"""Peers beside our systems, on the same passages and vectors: recall and milliseconds a query.
+"""Peers beside our systems, on the same passages and vectors: recall, milliseconds a query, peak memory.
 
     python eval/bench/peers.py musique --path FOLDER --graph 'openie(FILE)' --out peers/musique-100.parquet
     python eval/bench/peers.py hotpotqa --path FOLDER --graph 'subkgs(FILE)' --out peers/hotpotqa-300.parquet
+    python eval/bench/peers.py invented --passages 100000 --out peers/invented-100000.parquet
 
-`hubmesh` (0.4, its defaults) makes its own graph with spaCy. `hippo2 by igraph` is HippoRAG 2 with PageRank as the
-released code calls it, one query at a time; both it and `hippo2` walk the triples of `--graph`. Every system ranks
-with the vectors of one knowledge base, queries are encoded before; the others are ours. Questions are asked one by one.
+`hubmesh` (0.4, its defaults) makes its own graph of spaCy's names; what of spaCy's pipeline names do not need is left
+out. `hippo2 by igraph` is HippoRAG 2 with PageRank as the released code calls it, one query at a time; both it and
+`hippo2` walk the triples of `--graph`. Every system ranks with the vectors of one knowledge base, queries are encoded
+before; the others are ours. Each system has a process of its own, questions are asked one by one, and memory is the
+most that the process held until the last of them, libraries included. The invented corpora are those of `scale.py`,
+with an encoder that hashes words, and have no gold.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import igraph
 import numpy as np
@@ -27,9 +35,10 @@ import typer
 from hubmesh import Document, Planner
 from hubmesh.adapters import InMemoryStore
 from hubmesh.kg import build_entity_kg
+from scale_inputs import hashing, world
 
 import kg2rag
-from kg2rag import KnowledgeBase, Query, Ranking, SentenceEncoder
+from kg2rag import KnowledgeBase, Query, Question, Ranking, SentenceEncoder
 from kg2rag.compute import processor, threads
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.extraction.dependency import DependencyTriples
@@ -41,7 +50,9 @@ from kg2rag.types import FloatArray, IntArray
 
 DEPTHS = (2, 5, 10)
 NO_LIMIT = 10**9  # tokens of hubmesh's context, which would cut its list
-OURS = ("bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2")
+BESIDE_NAMES = ["tagger", "parser", "attribute_ruler", "lemmatizer"]
+ASKED = 50  # questions of an invented corpus
+SYSTEMS = ("hubmesh", "hippo2 by igraph", "bm25", "dense", "hybrid", "mention_ppr", "mention_chains", "hippo2")
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class Hubmesh(VectorRetriever):
     @cached_property
     def planner(self) -> Planner:
         """Its graph of spaCy's names, and its store."""
-        corpus, language = self.kb.corpus, spacy.load(DependencyTriples.model)
+        corpus, language = self.kb.corpus, spacy.load(DependencyTriples.model, exclude=BESIDE_NAMES)
         columns = zip(corpus.ids, corpus.contents, self.kb.vectors, strict=True)
         documents = [Document(id=id_, text=text, vector=vector) for id_, text, vector in columns]
         kg = build_entity_kg(documents, nlp=language)
@@ -98,34 +109,60 @@ class ByIgraph(HippoRAG2):
 
 
 def main(
-    dataset: Annotated[str, typer.Argument()],
-    path: Annotated[Path, typer.Option()],
-    graph: Annotated[str, typer.Option(help="The source of the triples that HippoRAG 2 walks.")],
+    dataset: Annotated[str, typer.Argument(help="A data set, or invented.")],
+    path: Annotated[Path | None, typer.Option()] = None,
+    graph: Annotated[str, typer.Option(help="The source of the triples that HippoRAG 2 walks.")] = "mentions",
     setting: Annotated[str | None, typer.Option()] = None,
-    limit: Annotated[int, typer.Option(help="Ask so many of the questions, drawn at random.")] = 1000,
+    passages: Annotated[int, typer.Option(help="Of an invented corpus.")] = 10_000,
+    work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path("data/cache/scale"),
+    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
     out: Annotated[Path | None, typer.Option(help="A Parquet file: a row a system.")] = None,
+    one: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
-    """Compare on one set."""
-    data = kg2rag.load(dataset, path=path, setting=setting)
-    kb = KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype="float32"))
-    kb.vectors, kb.encode_queries(data.queries)  # the same for all, and not timed
-    systems = {
-        "hubmesh": Hubmesh(kb),
-        "hippo2 by igraph": ByIgraph(kb),
-        **{name: build(name, kb) for name in OURS},
-    }
-    asked = data.sample(limit)
-    table = pd.DataFrame([measured(name, system, asked) for name, system in systems.items()])
-    table = table.assign(set=data.name, passages=len(data.corpus), questions=len(asked.questions))
-    table = table.assign(threads=threads(), load=round(os.getloadavg()[0], 1), processor=processor())
+    """Compare on one set, each system in a process of its own."""
+    if one:
+        data, kb = (
+            invented(work, passages)
+            if dataset == "invented"
+            else given(dataset, path=path, setting=setting, graph=graph)
+        )
+        typer.echo(json.dumps(measured(systems, kb, data)))
+        return
+    rows = []
+    for name in systems.split(","):
+        command = [sys.executable, *sys.argv, "--systems", name, "--one"]
+        rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
+        typer.echo(rows[-1], err=True)
+    table = pd.DataFrame(rows)
     typer.echo(f"{table.to_string(index=False, float_format='%.1f')}")
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
         table.to_parquet(out, index=False)
 
 
-def measured(name: str, system: kg2rag.Retriever, data: kg2rag.QADataset) -> dict[Hashable, object]:
-    """Each question alone, after a first one that builds: recall in per cent, median milliseconds."""
+def given(dataset: str, graph: str, **options: Any) -> tuple[kg2rag.QADataset, KnowledgeBase]:
+    """A data set and its knowledge base."""
+    data = kg2rag.load(dataset, **options)
+    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype="float32"))
+
+
+def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase]:
+    """An invented corpus with three triples a passage; its questions, with the first passage for gold, and its base."""
+    folder = world(work, passages, 3)
+    corpus, file = kg2rag.Corpus.open(folder / "corpus.arrow"), folder / "questions.jsonl"
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[:ASKED]]
+    asked = tuple(Question(one["id"], one["question"], {corpus.ids[0]: 1}) for one in records)
+    store = kg2rag.Store(work / f"peers-{passages}")
+    source = f"triples({folder / 'triples-3.jsonl'})"
+    kb = KnowledgeBase.build(corpus, source, embedder=hashing(), store=store)
+    return kg2rag.QADataset("invented", corpus, asked, "pooled"), kb
+
+
+def measured(name: str, kb: KnowledgeBase, data: kg2rag.QADataset) -> dict[Hashable, object]:
+    """Each question alone, after a first one that builds: recall in per cent, median milliseconds, memory in MB."""
+    kb.vectors, kb.encode_queries(data.queries)  # the same for all, and not timed
+    peers = {"hubmesh": Hubmesh, "hippo2 by igraph": ByIgraph}
+    system = peers[name](kb) if name in peers else build(name, kb)
     system.prepare(data.queries)
     system.retrieve(data.queries[0], max(DEPTHS))
     spent, rankings = [], []
@@ -133,8 +170,19 @@ def measured(name: str, system: kg2rag.Retriever, data: kg2rag.QADataset) -> dic
         begin = time.perf_counter()
         rankings.append(system.retrieve(query, max(DEPTHS)))
         spent.append(time.perf_counter() - begin)
-    scores = evaluate(rankings, data, [f"recall@{k}" for k in DEPTHS])
-    return {"system": name, **(100 * scores.mean()).to_dict(), "ms": 1000 * statistics.median(spent)}
+    recalls = 100 * evaluate(rankings, data, [f"recall@{k}" for k in DEPTHS]).mean()
+    return {
+        "system": name,
+        **(recalls if data.name != "invented" else recalls * float("nan")).to_dict(),
+        "ms": 1000 * statistics.median(spent),
+        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "set": data.name,
+        "passages": len(data.corpus),
+        "questions": len(data.questions),
+        "threads": threads(),
+        "load": round(os.getloadavg()[0], 1),
+        "processor": processor(),
+    }
 
 
 if __name__ == "__main__":

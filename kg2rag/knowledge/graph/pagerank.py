@@ -4,7 +4,7 @@ PageRank is y / sum(y) of y = damping · P y + r, which is iterated: P moves a n
 to their weight, r is the restart distribution, to which nodes without a way out return their mass. Each step leaves at
 most `damping` of the error; over an undirected graph Chebyshev's iteration [1] needs half as many steps. A walk within
 a scope, or over a graph of more than `reach` nodes, is over the nodes that a breadth-first search finds from its start,
-and the edges between them. The products are those of scipy.sparse.
+and the edges between them. The products are those of scipy.sparse; that search is compiled.
 
 [1] Golub & Van Loan, "Matrix Computations", 4th ed., Sec. 11.2.8.
 """
@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import chain
 from math import ceil, log, sqrt
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -129,29 +130,59 @@ class WalkGraph:
 
         `starts` are found first, in the order given. `within` : (n_nodes,) whether a node may be entered.
         """
-        most = self.n_nodes if most is None else most
-        closed = np.zeros(self.n_nodes, dtype=bool) if within is None else ~within
-        first, frontier, found, n_found = np.empty(self.n_nodes, dtype=np.int32), starts, [starts[:0]], 0
-        while len(frontier := frontier[~closed[frontier]]):
-            number = np.arange(len(frontier))
-            first[frontier[::-1]] = number[::-1]
-            frontier = frontier[first[frontier] == number]  # of a node that is met twice, the first place
-            found.append(frontier[: most - n_found])
-            n_found += len(found[-1])
-            if len(found[-1]) < len(frontier):
-                return np.sort(np.concatenate(found)), True
-            closed[frontier] = True
-            frontier = self.sources[gather(self.indptr, frontier)[0]].astype(np.int64)
-        return np.sort(np.concatenate(found)), False
+        closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
+        found, cut = _first(self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most)
+        return np.sort(found), cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
         """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
-        number = np.zeros(self.n_nodes, dtype=np.int32)  # from 1; not -1 elsewhere, which would fill it
-        number[nodes] = np.arange(1, len(nodes) + 1)
-        entries, targets = gather(self.indptr, nodes)
-        kept = np.flatnonzero(sources := number[self.sources[entries]])
-        entries, indptr, sources = entries[kept], offsets(targets[kept], len(nodes)), sources[kept] - np.int32(1)
+        known, number = np.zeros(self.n_nodes, dtype=np.bool_), np.empty(self.n_nodes, dtype=np.int32)
+        known[nodes], number[nodes] = True, np.arange(len(nodes))
+        indptr, entries, sources = _between(self.indptr, self.sources, nodes, known, number)
         return WalkGraph(indptr, sources, self.weights[entries], self.edges[entries], self.symmetric)
+
+
+@numba.njit(cache=True)
+def _first(
+    indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
+) -> tuple[IntArray, bool]:
+    """The nodes that a breadth-first search finds first, and whether there are more than `most`; it fills `closed`."""
+    found, n, at = np.empty(most, np.int64), 0, 0
+    for node in starts:
+        if not closed[node]:
+            if n == most:
+                return found, True
+            closed[node], found[n] = True, node
+            n += 1
+    while at < n:
+        for entry in range(indptr[found[at]], indptr[found[at] + 1]):
+            node = sources[entry]
+            if not closed[node]:
+                if n == most:
+                    return found, True
+                closed[node], found[n] = True, node
+                n += 1
+        at += 1
+    return found[:n], False
+
+
+@numba.njit(cache=True)
+def _between(
+    indptr: IntArray, sources: Codes, nodes: IntArray, known: NDArray[np.bool_], number: Codes
+) -> tuple[IntArray, IntArray, Codes]:
+    """The edges to some nodes from those that are known: where each node's begin, their places, their sources."""
+    most = 0
+    for node in nodes:
+        most += indptr[node + 1] - indptr[node]
+    begins, entries, found = np.zeros(len(nodes) + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
+    n = 0
+    for i in range(len(nodes)):
+        for entry in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            if known[sources[entry]]:
+                entries[n], found[n] = entry, number[sources[entry]]
+                n += 1
+        begins[i + 1] = n
+    return begins, entries[:n], found[:n]
 
 
 @dataclass(frozen=True, eq=False)
