@@ -18,7 +18,6 @@ from kg2rag.compute import TokenCounter
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.identity import identity, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, Systems, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metric, Metrics, PassageTokens, checked_scores, parse_metrics
 from kg2rag.evaluation.overlap import POOLED, agreement
@@ -200,10 +199,10 @@ def _config(
     return {
         "data": provenance.data(data, by.unit),
         "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": {name: identity(system, record=True) for name, system in first.items()},
-        "tuning": {name: rows for name, system in first.items() if (rows := tuning(system, data))},
+        "parameters": {name: provenance.identity(system, record=True) for name, system in first.items()},
+        "tuning": {name: rows for name, system in first.items() if (rows := provenance.tuning(system, data))},
         "seeds": {name: list(map(repr, alike)) for name, alike in systems.items() if len(alike) > 1},
-        "remarks": {name: text for name, system in first.items() if (text := remark(system))},
+        "remarks": {name: text for name, system in first.items() if (text := provenance.remark(system))},
         "graph_use": graph_use({name: one.rankings for name, one in of_first.items()}),
         "graph_systems": [n for n, one in of_first.items() if one.about["read_graph"] or reads_graph(one.rankings)],
         "ms_per_query": {name: None if math.isnan(one) else round(one, 3) for name, one in ms.items()},

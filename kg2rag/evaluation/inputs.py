@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kg2rag.evaluation.identity import knowledge_bases
+from kg2rag.evaluation.provenance import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report.table import MACRO
 from kg2rag.retrievers.adapters import as_system
