@@ -42,18 +42,10 @@ DESIGNS = ("graph_augmented", "confidence_gated", "vector_first", "expansion_que
 BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
 BASELINE = "hybrid"
 WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
-HEADLINE = WIKIPEDIA | {
-    "news": "news",
-    "medical": "guidelines",
-    "obliqa": "regulation",
-    "scifact": "claims",
-    "docs": "documentation",
-    "cosqa-500": "code",
-}
 METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 MARK = "†"
 TEXTS = tomllib.loads((ROOT / "eval" / "pages.toml").read_text(encoding="utf-8"))
-READING = TEXTS["index"]["about"]
+HEADLINE = WIKIPEDIA | TEXTS["elsewhere"]
 OTHERS = ("ledger", "choices", "corpora", "scale", "peers")
 
 
@@ -68,9 +60,7 @@ def main() -> None:
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
     readme.write_text(with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8")
-    parts = (
-        studies[name].scores.query("metric == 'recall@5'").assign(metric=label) for name, label in WIKIPEDIA.items()
-    )
+    parts = [studies[name].recall.assign(metric=label) for name, label in WIKIPEDIA.items()]
     drawn = plots.bar_chart(pd.concat(parts), BASELINE)
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
         drawn.savefig(OUT / "recall.svg", metadata={"Date": None})
@@ -94,8 +84,7 @@ class Study:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """What its numbers depend on."""
-        config: Mapping[str, Any] = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        return config
+        return json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -109,9 +98,8 @@ class Study:
 
     @property
     def recall(self) -> pd.DataFrame:
-        """The rows of recall@5, by system, best first."""
-        found = self.scores.query("metric == 'recall@5'").set_index("system", drop=False)
-        return found.sort_values("mean", ascending=False, kind="stable")
+        """The rows of recall@5, by system."""
+        return self.scores.query("metric == 'recall@5'").set_index("system", drop=False)
 
     @property
     def marked(self) -> set[str]:
@@ -159,7 +147,10 @@ class Study:
 
     def table(self) -> list[str]:
         """One row a system, best recall@5 first."""
-        systems, times = self.recall.index, self.config["ms_per_query"]
+        systems, times = (
+            self.recall["mean"].sort_values(ascending=False, kind="stable").index,
+            self.config["ms_per_query"],
+        )
         cells = {metric: [self.cell(one, metric) for one in systems] for metric in METRICS}
         cells["ms a query"] = [number(times.get(one)) for one in systems]
         return table("system", pd.DataFrame(cells, systems), self.name)
@@ -179,7 +170,7 @@ class Study:
 
     def graphs(self) -> list[str]:
         """One row a strategy and graph: recall@5, that of its shufflings, and what the graph itself brings."""
-        means, rows = self.scores.query("metric == 'recall@5'").set_index("system"), []
+        means, rows = self.recall, []
         for name in means.index:
             strategy, _, graph = name.partition(".")
             gain = ["", ""]
@@ -237,9 +228,9 @@ def index(studies: Mapping[str, Study], names: Sequence[str]) -> str:
     """The first page: how to read, the headline, a line a study."""
     rows = []
     for name, study in studies.items():
-        best = study.recall.iloc[0]
+        best = study.recall["mean"].sort_values(ascending=False, kind="stable").index[0]
         title = f"[{study.about['title']}]({name}.md)"
-        rows.append([title, study.size, study.name(best["system"]), percent(best["mean"])])
+        rows.append([title, study.size, study.name(best), percent(study.recall["mean"][best])])
     head = ["comparison", "size", "best by recall@5", "recall@5"]
     others = [f"- [{TEXTS[name]['title']}]({name}.md)" for name in OTHERS]
     others += [f"- [A sweep: {name[6:-3]}]({name})" for name in names if name.startswith("sweep-")]
@@ -287,19 +278,14 @@ def corpora(studies: Mapping[str, Study]) -> str:
     (tests,) = macro(dict(iter(found.groupby("set", sort=False))), "recall@5")
     means = found.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent)
     means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
+    links = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
+    kinds = ["title", "name", "term", "neighbour", "any"]
+    gold, random = (links.pivot_table(of, "set", "kind", sort=False)[kinds] for of in ("gold", "random"))
+    cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
     title, about, command = opening("left_out", "##")
     about += f" Questions: {', '.join(f'{name} {size}' for name, size in sizes.items())}."
-    first = *opening("corpora"), READING, headline(studies)
-    return page(*first, title, about, command, table("order", means), linked())
-
-
-def linked() -> str:
-    """Which pairs of gold passages the default graph links."""
-    found = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
-    kinds = ["title", "name", "term", "neighbour", "any"]
-    gold, random = (found.pivot_table(of, "set", "kind", sort=False)[kinds] for of in ("gold", "random"))
-    cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
-    return page(*opening("links", "##"), table("set", cells, str))
+    first = *opening("corpora"), TEXTS["index"]["about"], headline(studies)
+    return page(*first, title, about, command, table("order", means), *opening("links", "##"), table("set", cells, str))
 
 
 def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]:
