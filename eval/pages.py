@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -27,10 +27,11 @@ from matplotlib import rc_context
 
 import kg2rag.retrievers
 from kg2rag import Ledger, SweepResult, plots
-from kg2rag.evaluation.statistics import holm, p_values
+from kg2rag.evaluation.score_table import SUFFIX, score_table
 from kg2rag.experiments.reproduction import Reproduction
 from kg2rag.report import stars
 from kg2rag.report.markup import pipe_table
+from kg2rag.report.markup import plain as escaped
 from kg2rag.retrievers.contract import Tuned
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,22 +42,11 @@ DESIGNS = ("graph_augmented", "confidence_gated", "vector_first", "expansion_que
 BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
 BASELINE = "hybrid"
 WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
-HEADLINE = WIKIPEDIA | {
-    "news": "news",
-    "medical": "guidelines",
-    "obliqa": "regulation",
-    "scifact": "claims",
-    "docs": "documentation",
-    "cosqa-500": "code",
-}
 METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 MARK = "†"
-SUFFIX = "-shuffled"
-READING = f"""Per cent. *recall@5*: the share of a question's gold passages among the first five; *all_recall@5*: the
-share of questions with all of them there; *recall@500tokens*: the share within the first 500 tokens, so that long
-passages are no advantage. Stars: the system differs from the baseline (paired randomisation test, Holm-corrected;
-\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001); bold: best, and significantly above every other system; {MARK}:
-a number of the system was chosen with questions, or scores, of that set in view ([which](choices.md))."""
+TEXTS = tomllib.loads((ROOT / "eval" / "pages.toml").read_text(encoding="utf-8"))
+HEADLINE = WIKIPEDIA | TEXTS["elsewhere"]
+OTHERS = ("ledger", "choices", "corpora", "scale", "peers")
 
 
 def main() -> None:
@@ -70,8 +60,8 @@ def main() -> None:
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     readme = ROOT / "README.md"
     readme.write_text(with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8")
-    recall = {label: studies[name].scores.query("metric == 'recall@5'") for name, label in WIKIPEDIA.items()}
-    drawn = plots.bar_chart(pd.concat(part.assign(metric=label) for label, part in recall.items()), BASELINE)
+    parts = [studies[name].recall.assign(metric=label) for name, label in WIKIPEDIA.items()]
+    drawn = plots.bar_chart(pd.concat(parts), BASELINE)
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
         drawn.savefig(OUT / "recall.svg", metadata={"Date": None})
 
@@ -81,7 +71,7 @@ def with_block(text: str, block: str) -> str:
     if (text.count(BEGIN), text.count(END)) != (1, 1):
         raise ValueError(f"README.md must have {BEGIN!r} and {END!r} once each.")
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{block}{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
 
 
 @dataclass(frozen=True)
@@ -94,18 +84,22 @@ class Study:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """What its numbers depend on."""
-        config: Mapping[str, Any] = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        return config
+        return json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """One row a system and metric."""
         return pd.read_csv(self.folder / "scores.csv")
 
-    def per_query(self, metric: str) -> pd.DataFrame:
-        """One row a question, one column a system."""
-        found = pd.read_parquet(self.folder / "per_query.parquet")
-        return found.pivot_table(metric, "query_id", "system", sort=False)
+    @cached_property
+    def per_query(self) -> pd.DataFrame:
+        """One row a system and question, as the comparison has it."""
+        return pd.read_parquet(self.folder / "per_query.parquet")
+
+    @property
+    def recall(self) -> pd.DataFrame:
+        """The rows of recall@5, by system."""
+        return self.scores.query("metric == 'recall@5'").set_index("system", drop=False)
 
     @property
     def marked(self) -> set[str]:
@@ -127,71 +121,68 @@ class Study:
         if found.empty:
             return ""
         row = found.iloc[0]
-        text = percent(row["mean"]) + marks(row["p_holm"])
+        text = starred(row["mean"], row["p_holm"])
         return f"**{text}**" if row["p_best"] < 0.05 else text
 
     def name(self, system: str) -> str:
         """A system's name as code, with its mark."""
         return f"`{system}` {MARK}" if plain(system) in set(map(plain, self.marked)) else f"`{system}`"
 
-    def text(self) -> Iterator[str]:
+    def text(self) -> str:
         """The page."""
         data, encoders = self.config["data"], [one.get("encoder", {}) for one in self.config["knowledge"]]
         models = dict.fromkeys(f"{one.get('model', one.get('encoder', '?'))} ({one.get('dtype')})" for one in encoders)
-        yield f"# {self.about['title']}\n"
-        yield from filter(None, (self.about.get("about", ""), ""))
-        yield f"{self.size}, {data['setting']}; {', '.join(map(str, models))}; baseline `{self.config['baseline']}`.\n"
-        yield f"```sh\n{self.about['command']}\n```\n"
+        about = f"{self.size}, {data['setting']}; {', '.join(map(str, models))}; baseline `{self.config['baseline']}`."
         has_placebos = any(name.endswith(SUFFIX) for name in self.scores["system"])
-        yield from self.graphs() if has_placebos else [*self.table(), *self.by_hops()]
         made, commit = str(self.config["started"])[:10], self.config.get("commit", {})
         state = ", with changes" if commit.get("changed") else ""
         where = f"files in `eval/results/{self.folder.name}`"
-        yield f"\nMade {made} at commit `{str(commit.get('id'))[:10]}`{state}; {where}."
+        return page(
+            f"# {self.about['title']}",
+            list(filter(None, (self.about.get("about"), about))),
+            shell(self.about["command"]),
+            *([self.graphs(), TEXTS["shuffled"]["about"]] if has_placebos else [self.table(), *self.by_hops()]),
+            f"Made {made} at commit `{str(commit.get('id'))[:10]}`{state}; {where}.",
+        )
 
-    def table(self) -> Iterator[str]:
+    def table(self) -> list[str]:
         """One row a system, best recall@5 first."""
-        order = self.scores.query("metric == 'recall@5'").sort_values("mean", ascending=False, kind="stable")["system"]
-        times = self.config["ms_per_query"]
-        rows = [
-            [self.name(one), *(self.cell(one, metric) for metric in METRICS), number(times.get(one))] for one in order
-        ]
-        yield from pipe_table(["system", *METRICS, "ms a query"], rows, [*METRICS, "ms a query"])
+        systems, times = (
+            self.recall["mean"].sort_values(ascending=False, kind="stable").index,
+            self.config["ms_per_query"],
+        )
+        cells = {metric: [self.cell(one, metric) for one in systems] for metric in METRICS}
+        cells["ms a query"] = [number(times.get(one)) for one in systems]
+        return table("system", pd.DataFrame(cells, systems), self.name)
 
-    def by_hops(self) -> Iterator[str]:
+    def by_hops(self) -> Iterator[str | list[str]]:
         """Where the questions have several numbers of hops: complete evidence and the last hop, by their number."""
-        found = pd.read_parquet(self.folder / "per_query.parquet").dropna(subset="hops")
-        if found["hops"].nunique() < 2:
+        found = self.per_query.dropna(subset="hops")
+        sizes = found.groupby("hops")["query_id"].nunique()
+        if len(sizes) < 2:
             return
         metrics = [name for name in ("all_recall@5", "last_hop@5") if name in found]
-        means, sizes = found.groupby(["system", "hops"], sort=False)[metrics].mean(), found.groupby("hops")["query_id"]
-        head = [f"{metric}, {hops} hops" for metric in metrics for hops in sorted(sizes.groups)]
-        cells = {one: means.loc[one].sort_index().T.to_numpy().flatten() for one in found["system"].unique()}
-        counted = "; ".join(f"{n} questions of {hops} hops" for hops, n in sizes.nunique().items())
-        yield f"\n## By number of hops\n\n{counted}.\n"
-        yield from pipe_table(
-            ["system", *head], [[self.name(one), *map(percent, row)] for one, row in cells.items()], head
-        )
+        means = found.pivot_table(metrics, "system", "hops").reindex(found["system"].unique())
+        means.columns = [f"{metric}, {hops} hops" for metric, hops in means]
+        yield "## By number of hops"
+        yield "; ".join(f"{n} questions of {hops} hops" for hops, n in sizes.items()) + "."
+        yield table("system", means.map(percent), self.name)
 
-    def graphs(self) -> Iterator[str]:
+    def graphs(self) -> list[str]:
         """One row a strategy and graph: recall@5, that of its shufflings, and what the graph itself brings."""
-        means = self.scores.query("metric == 'recall@5'").set_index("system")
-        rows = []
+        means, rows = self.recall, []
         for name in means.index:
+            strategy, _, graph = name.partition(".")
+            gain = ["", ""]
             if f"{name}{SUFFIX}" in means.index:
                 real, placebo = means.loc[name], means.loc[f"{name}{SUFFIX}"]
-                strategy, graph = name.split(".", 1)
                 spread = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
-                gain = f"{100 * (real['mean'] - placebo['mean']):+.1f}"
-                rows.append([self.name(strategy), f"`{graph}`", self.cell(name, "recall@5"), spread, gain])
-            elif "." not in name:
-                rows.append([self.name(name), "", self.cell(name, "recall@5"), "", ""])
+                gain = [spread, f"{100 * (real['mean'] - placebo['mean']):+.1f}"]
+            elif graph:
+                continue
+            rows.append([self.name(strategy), graph and f"`{graph}`", self.cell(name, "recall@5"), *gain])
         head = ["strategy", "graph", "recall@5", "over its shufflings", "the graph brings"]
-        yield from pipe_table(head, rows, head[2:])
-        yield (
-            "\nA shuffled graph has as many entities, triples and neighbours, and knows nothing; ± is the deviation "
-            "between shufflings."
-        )
+        return pipe_table(head, rows, head[2:])
 
 
 def kept() -> dict[str, dict[str, str]]:
@@ -210,7 +201,7 @@ def read() -> dict[str, Study]:
 
 def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     """File -> text, of docs/results."""
-    made = {f"{name}.md": "\n".join(study.text()) for name, study in studies.items()}
+    made = {f"{name}.md": study.text() for name, study in studies.items()}
     sweeps = [file.parent for file in sorted(RESULTS.glob("*/sweep.json"))]
     made |= {f"{folder.name}.md": SweepResult.load(folder).to_markdown() for folder in sweeps}
     made |= {"ledger.md": ledger(), "choices.md": choices(), "scale.md": scale(), "peers.md": peers()}
@@ -221,58 +212,40 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
 def headline(studies: Mapping[str, Study]) -> str:
     """The README's block: one row a system, recall@5 of every set and the means over sets."""
     parts = {label: studies[name] for name, label in HEADLINE.items() if name in studies}
-    five, tokens = (
-        pd.concat({label: study.per_query(metric) for label, study in parts.items()}, names=["set", "question"])
-        for metric in ("recall@5", "recall@500tokens")
-    )
-    p = macro_p(five)
-    means, budget = five.groupby("set").mean().mean(), tokens.groupby("set").mean().mean()
-    rows = []
-    for one in means.sort_values(kind="stable").index:
-        cells = [study.cell(one, "recall@5") + (f" {MARK}" if one in study.marked else "") for study in parts.values()]
-        rows.append([f"`{one}`", *cells, percent(means[one]) + marks(p[one]), percent(budget[one])])
-    head = [*parts, "mean", "mean, 500 tokens"]
+    five, tokens = macro({label: study.per_query for label, study in parts.items()}, "recall@5", "recall@500tokens")
+    systems = five["mean"].sort_values(kind="stable").index
+    cells = {
+        label: [study.cell(one, "recall@5") + f" {MARK}" * (one in study.marked) for one in systems]
+        for label, study in parts.items()
+    }
+    cells["mean"] = list(map(starred, five["mean"][systems], five["p_holm"][systems]))
+    cells["mean, 500 tokens"] = list(map(percent, tokens["mean"][systems]))
     sizes = "; ".join(f"{label}: {study.size}" for label, study in parts.items())
-    return "\n".join([*pipe_table(["recall@5", *head], rows, head), "", f"{sizes}.", ""])
+    return page(table("recall@5", pd.DataFrame(cells, systems)), f"{sizes}.")
 
 
 def index(studies: Mapping[str, Study], names: Sequence[str]) -> str:
     """The first page: how to read, the headline, a line a study."""
     rows = []
     for name, study in studies.items():
-        best = study.scores.query("metric == 'recall@5'").sort_values("mean", ascending=False, kind="stable").iloc[0]
+        best = study.recall["mean"].sort_values(ascending=False, kind="stable").index[0]
         title = f"[{study.about['title']}]({name}.md)"
-        rows.append([title, study.size, study.name(best["system"]), percent(best["mean"])])
+        rows.append([title, study.size, study.name(best), percent(study.recall["mean"][best])])
     head = ["comparison", "size", "best by recall@5", "recall@5"]
-    others = [f"- [{text}]({name})" for name, text in OTHERS.items() if name in names]
+    others = [f"- [{TEXTS[name]['title']}]({name}.md)" for name in OTHERS]
     others += [f"- [A sweep: {name[6:-3]}]({name})" for name in names if name.startswith("sweep-")]
-    lines = ["# Results", "", READING, "", headline(studies), "![Recall@5 with 95 % intervals](recall.svg)", ""]
-    lines += ["## Every comparison that is kept", "", *pipe_table(head, rows, head[3:]), "", "## Beside them", ""]
-    return "\n".join([*lines, *others])
-
-
-OTHERS = {
-    "ledger.md": "The ledger: published numbers beside ours",
-    "choices.md": "What was chosen on which questions",
-    "corpora.md": "Wikipedia and elsewhere",
-    "scale.md": "How costs grow with a corpus",
-    "peers.md": "Systems of other packages",
-}
-PEERS = (
-    "`hubmesh` 0.4.2, with its defaults and spaCy's small English model, and HippoRAG 2 with igraph's PageRank as its "
-    "released code calls it, one question after another; every system ranks by the same vectors, and "
-    "`hippo2` has the same triples in both rows. Milliseconds are the median, without the question's own encoding.\n\n"
-    "```sh\npython eval/bench/peers.py DATASET --path FOLDER --graph GRAPH --out eval/results/peers/NAME.parquet\n```"
-)
+    recall, every = "![Recall@5 with 95 % intervals](recall.svg)", "## Every comparison that is kept"
+    table = pipe_table(head, rows, head[3:])
+    return page(*opening("index"), headline(studies), recall, every, table, "## Beside them", others)
 
 
 def ledger() -> str:
     """Published numbers beside ours, and what the ledgers do not hold."""
     ledgers = [Ledger.read(file) for file in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
     missing = [(one.name, each.table, each.rows, each.why) for one in ledgers for each in one.missing]
-    text = [f"# {OTHERS['ledger.md']}\n", Reproduction.load(RESULTS / "ledger.csv").to_markdown()]
-    text[1:1] = ["```sh\nkg2rag reproduce eval/ledger --data DATA --out eval/results/ledger.csv\n```\n"]
-    return "\n".join([*text, "## Not in the ledger\n", *pipe_table(["ledger", "where", "rows", "why"], missing, ())])
+    found = Reproduction.load(RESULTS / "ledger.csv").to_markdown().rstrip("\n")
+    rest = pipe_table(["ledger", "where", "rows", "why"], missing)
+    return page(*opening("ledger"), found, "## Not in the ledger", rest)
 
 
 @cache
@@ -295,68 +268,30 @@ def choices() -> str:
         compared = "not counted" if one.variants is None else f"{one.variants:,}"
         rows.append((f"`{one.system}`", one.what, one.kind, compared, training, seen))
     head = ["system", "what", "how", "variants compared", "training questions", "reported sets in view"]
-    about = (
-        "*fitted*: by a program, on gold; *chosen*: by hand, with gold or scores of these questions known; *known*: "
-        "chosen or fitted on other questions, while scores on these were known from a version before."
-    )
-    return "\n".join([f"# {OTHERS['choices.md']}\n", about, "", *pipe_table(head, sorted(rows), head[3:4])])
+    return page(*opening("choices"), pipe_table(head, sorted(rows), head[3:4]))
 
 
 def corpora(studies: Mapping[str, Study]) -> str:
     """Every set beside each other, and the training sets, each ordered by coefficients that never saw it."""
     found = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet")
-    columns = list(dict.fromkeys(found["set"]))
-    wide = found.pivot_table("recall@5", ["set", "question"], "system", sort=False)
     sizes = found.groupby("set", sort=False)["question"].nunique()
-    means, p = wide.groupby("set").mean(), macro_p(wide)
-    rows = [
-        [f"`{one}`", *(percent(means.loc[name, one]) for name in columns), percent(means[one].mean()) + marks(p[one])]
-        for one in wide
-    ]
-    about = (
-        "Each training set is ordered by coefficients that were fitted on the other sets alone, so that a corpus is "
-        "judged as a new one would be. The candidates are the same for all; `mixture` is what `mention_chains` does. "
-        f"Recall@5; stars: the mean over sets differs from `{BASELINE}`, as above. Questions: "
-        + ", ".join(f"{name} {size}" for name, size in sizes.items())
-    )
-    command = "```sh\npython eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet\n```\n"
-    table = pipe_table(["order", *columns, "mean"], rows, [*columns, "mean"])
-    title, left = f"# {OTHERS['corpora.md']}\n", "## Training sets, one left out\n"
-    return "\n".join([title, READING, "", headline(studies), left, about + ".", "", command, *table, "", linked()])
-
-
-def linked() -> str:
-    """Which pairs of gold passages the default graph links."""
-    found = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
-    wide = found.pivot_table(["gold", "random"], "set", "kind", sort=False)
+    (tests,) = macro(dict(iter(found.groupby("set", sort=False))), "recall@5")
+    means = found.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent)
+    means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
+    links = pd.read_parquet(RESULTS / "domains" / "links.parquet").query("kind != 'entity'")
     kinds = ["title", "name", "term", "neighbour", "any"]
-    rows = [
-        [name, *(f"{percent(gold[kind])} ({percent(random[kind])})" if gold[kind] >= 0 else "" for kind in kinds)]
-        for name in wide.index
-        for gold, random in [(wide.loc[name, "gold"], wide.loc[name, "random"])]
-    ]
-    about = (
-        "The share of pairs of gold passages of one question that the default graph links, by kind of link, in per "
-        "cent, and in brackets that of random pairs. A pair may be of several kinds; sets of one gold passage a "
-        "question have none.\n\n```sh\npython eval/links.py DATA eval/results/domains/links.parquet\n```\n"
-    )
-    return "\n".join(["## Gold that the default graph links\n", about, *pipe_table(["set", *kinds], rows, kinds)])
+    gold, random = (links.pivot_table(of, "set", "kind", sort=False)[kinds] for of in ("gold", "random"))
+    cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
+    title, about, command = opening("left_out", "##")
+    about += f" Questions: {', '.join(f'{name} {size}' for name, size in sizes.items())}."
+    first = *opening("corpora"), TEXTS["index"]["about"], headline(studies)
+    return page(*first, title, about, command, table("order", means), *opening("links", "##"), table("set", cells, str))
 
 
-def macro_p(wide: pd.DataFrame) -> pd.Series:
-    """Holm-corrected p of the mean over sets, each system against the baseline; `wide` is indexed by set and question.
-
-    Signs are flipped question by question; a question weighs 1 / its set's size.
-    """
-    weights = 1 / wide.groupby("set")[BASELINE].transform("size").to_numpy()
-    others = [name for name in wide if name != BASELINE]
-    differences = wide[others].to_numpy() - wide[[BASELINE]].to_numpy()
-    return pd.Series(holm(p_values(differences * weights[:, None])), others).reindex(wide.columns)
-
-
-def marks(p: float) -> str:
-    """Stars, such that Markdown shows them."""
-    return stars(p).replace("*", r"\*")
+def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]:
+    """For each metric the means over sets and their tests, by system; `sets` have scores by system and question."""
+    tests = score_table(sets, metrics, BASELINE)
+    return [tests[tests["metric"] == metric].set_index("system") for metric in metrics]
 
 
 def scale() -> str:
@@ -364,18 +299,7 @@ def scale() -> str:
     lines = (RESULTS / "scale" / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
     frame = pd.DataFrame(map(json.loads, lines)).query("label == 'now' and triples == 3")
     frame = frame.drop_duplicates(["passages", "kind", "name", "step"], keep="last")
-    about = (
-        "Generated corpora with three triples a passage and a hashing encoder, on one core; processor time, which "
-        "other work changes little. Figures of a GPU are missing: none was at hand; `eval/bench/gpu.py` takes them."
-    )
-    text = [
-        f"# {OTHERS['scale.md']}\n",
-        *costs(),
-        "\n## Invented corpora\n",
-        about,
-        "",
-        "```sh\npython eval/bench/scale.py\n```",
-    ]
+    parts = [*opening("scale"), *costs(), *opening("invented", "##")]
     for title, kind, step, cost in (
         ("Seconds to build a part", "part", "build", "seconds_cpu"),
         ("Milliseconds a query, in a batch of a hundred", "system", "query", "batch_ms_cpu"),
@@ -384,38 +308,34 @@ def scale() -> str:
     ):
         chosen = frame[(frame["kind"] == kind) & (frame["step"] == step)]
         wide = chosen.pivot_table(index="name", columns="passages", values=cost, sort=False)
-        wide = wide[sorted(wide.columns)]
-        head = [f"{size:,} passages" for size in wide]
-        rows = [[f"`{name}`", *map(number, row)] for name, row in wide.iterrows()]
-        text += ["", f"## {title}", "", *pipe_table([kind, *head], rows, head)]
-    return "\n".join(text)
+        wide = wide[sorted(wide)].map(number).rename(columns="{:,} passages".format)
+        parts += [f"## {title}", table(kind, wide)]
+    return page(*parts)
 
 
-def costs() -> Iterator[str]:
+def costs() -> Iterator[str | list[str]]:
     """What systems cost on a real corpus, built from its passages."""
+    columns = ["build_s", "peak_mb", "ms_batch", "ms_alone", "ms_faiss", "load"]
+    head = ["build, s", "peak memory, MB", "ms a query, batch", "ms alone", "FAISS, ms", "load"]
     for file in sorted((RESULTS / "costs").glob("*.parquet")):
-        frame = pd.read_parquet(file)
-        size, spent = f"{frame['passages'][0]:,} passages", f"{frame['threads'][0]} threads, {frame['processor'][0]}"
-        yield f"## {file.stem}: {size}\n\nFrom the passages to the first answer; {spent}.\n"
-        yield "```sh\npython eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE\n```\n"
-        head = ["build, s", "peak memory, MB", "ms a query, batch", "ms alone", "FAISS, ms", "load"]
-        columns = ["build_s", "peak_mb", "ms_batch", "ms_alone", "ms_faiss", "load"]
-        rows = [[f"`{name}`", *map(number, row)] for name, *row in frame[["system", *columns]].itertuples(index=False)]
-        yield from pipe_table(["system", *head], rows, head)
+        frame = pd.read_parquet(file).set_index("system")
+        first = frame.iloc[0]
+        yield f"## {file.stem}: {first['passages']:,} passages"
+        yield f"From the passages to the first answer; {first['threads']} threads, {first['processor']}."
+        yield shell("python eval/bench/strategies.py DATASET --path FOLDER --systems … --out FILE")
+        yield table("system", frame[columns].map(number).set_axis(head, axis=1))
 
 
 def peers() -> str:
     """Systems of other packages beside ours: recall, and milliseconds of a question alone."""
-    text = [f"# {OTHERS['peers.md']}\n", PEERS]
+    parts = opening("peers")
     for file in sorted((RESULTS / "peers").glob("*.parquet")):
-        frame = pd.read_parquet(file)
-        head = ["system", "recall@2", "recall@5", "recall@10", "ms"]
-        shown = frame[head]
-        rows = [[f"`{name}`", *(f"{value:.1f}" for value in row)] for name, *row in shown.itertuples(index=False)]
-        size = f"{frame['questions'][0]:,} questions over {frame['passages'][0]:,} passages"
-        spent = f"Threads: {frame['threads'][0]}; load of the machine at the end: {frame['load'][0]}.\n"
-        text += ["", f"## {file.stem}: {size}", "", spent, *pipe_table(head, rows, head[1:])]
-    return "\n".join(text)
+        frame = pd.read_parquet(file).set_index("system")
+        first = frame.iloc[0]
+        parts += [f"## {file.stem}: {first['questions']:,} questions over {first['passages']:,} passages"]
+        parts += [f"Threads: {first['threads']}; load of the machine at the end: {first['load']}."]
+        parts += [table("system", frame[["recall@2", "recall@5", "recall@10", "ms"]].map("{:.1f}".format))]
+    return page(*parts)
 
 
 def differences() -> str:
@@ -429,10 +349,37 @@ def differences() -> str:
     table = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
     about = table.pop("about")
     rows = [["" if at else f"`{one}`", *row] for one, found in table.items() for at, row in enumerate(found)]
-    parts = ["# Differences from the designs", about.strip(), "## Names"]
-    parts += ["\n".join(pipe_table(["design", "its name", "here", "note"], names, ())), "## Departures"]
-    parts += ["\n".join(pipe_table(["strategy", "the design", "here", "reason"], rows, ()))]
-    return "\n\n".join(parts) + "\n"
+    named = pipe_table(["design", "its name", "here", "note"], names)
+    departures = pipe_table(["strategy", "the design", "here", "reason"], rows)
+    title = "# Differences from the designs"
+    return page(title, about.strip(), "## Names", named, "## Departures", departures) + "\n"
+
+
+def page(*parts: str | list[str]) -> str:
+    """Paragraphs, and tables and lists by their lines, with a blank line between two."""
+    return "\n\n".join(part if isinstance(part, str) else "\n".join(part) for part in parts)
+
+
+def opening(name: str, mark: str = "#") -> list[str]:
+    """How a page or a section begins, by pages.toml: its title, what it is about, and its command."""
+    told = TEXTS[name]
+    command = [shell(told["command"])] if "command" in told else []
+    return [f"{mark} {told['title']}", *filter(None, [told.get("about")]), *command]
+
+
+def shell(command: str) -> str:
+    """A command as a block."""
+    return f"```sh\n{command}\n```"
+
+
+def table(head: str, cells: pd.DataFrame, name: Callable[[str], str] = "`{}`".format) -> list[str]:
+    """A pipe table of a frame of texts, aligned to the right; its index, under `head`, is written by `name`."""
+    return pipe_table([head, *cells], ([name(one), *row] for one, *row in cells.itertuples(name=None)), list(cells))
+
+
+def starred(mean: float, p: float) -> str:
+    """A mean in per cent with its stars, such that Markdown shows them."""
+    return percent(mean) + escaped(stars(p))
 
 
 def percent(value: float) -> str:

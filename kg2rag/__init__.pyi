@@ -17,12 +17,12 @@ from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
 from .datasets import questions_from as questions_from
+from .evaluation.ceilings import graph_report as graph_report
+from .evaluation.ceilings import link_kinds as link_kinds
 from .evaluation.ceilings import oracle_ladder as oracle_ladder
 from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons
-from .evaluation.reach import graph_report as graph_report
-from .evaluation.reach import link_kinds as link_kinds
 from .evaluation.waterfall import Waterfall as Waterfall
 from .evaluation.waterfall import waterfall as waterfall
 from .experiments.ledger import Ledger as Ledger

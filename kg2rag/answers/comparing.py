@@ -14,7 +14,7 @@ from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
 from kg2rag.answers.scores import Rules, check_answers, check_rules, mean_scores, score_answers
 from kg2rag.compute import write
-from kg2rag.evaluation.inputs import given_systems
+from kg2rag.evaluation.comparing import given_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of

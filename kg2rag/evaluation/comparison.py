@@ -15,9 +15,9 @@ from kg2rag import report
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import storage, tables
 from kg2rag.evaluation.ceilings import OracleLadder, oracle_ladder
-from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.overlap import Agreement
+from kg2rag.evaluation.provenance import knowledge_bases
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, pair_table
 from kg2rag.evaluation.tables import ABOUT, GROUPS, Group
 from kg2rag.evaluation.verdict import WORTH, Verdict, questions_needed, sides, verdict

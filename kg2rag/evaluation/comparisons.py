@@ -20,7 +20,6 @@ import pandas as pd
 from kg2rag import report
 from kg2rag.compute import write
 from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.inputs import require_one_setting
 from kg2rag.evaluation.score_table import COLUMNS, COUNTS, score_table
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report.table import MACRO
@@ -142,3 +141,11 @@ class Comparisons(report.Tabular):
         write(folder / "report.html", self.to_html().encode())
         write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
         return folder / "report.html"
+
+
+def require_one_setting(settings: Mapping[str, str]) -> None:
+    """Raise ValueError where sets are searched in different settings (set -> setting): their mean says nothing."""
+    if len(set(settings.values())) > 1:
+        listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
+        remedy = "Load them in one, such as setting='pooled' (--setting pooled), or compare on each alone."
+        raise ValueError(f"No macro-average over different settings: {listed}. {remedy}")

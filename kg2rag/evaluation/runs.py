@@ -24,7 +24,6 @@ from kg2rag.compute import Store
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.gold import check_rankings, noted
-from kg2rag.evaluation.identity import NoKeyError, code_version, identity, knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import Notes, QADataset, Query, Ranking, Triple
@@ -97,7 +96,7 @@ def run(
 
     Raises ValueError: a ranking that cannot be judged; and what the system raises, with a note that says where.
     """
-    kbs = knowledge_bases(system)
+    kbs = provenance.knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
     queries, worker = data.queries, _Worker(name, system, data, k, kbs, min(batch_size, BLOCK))
     blocks = [queries[start : start + BLOCK] for start in range(0, len(queries), BLOCK)]
@@ -130,8 +129,9 @@ def _cache(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | 
     if store is None:
         return None, "it has no knowledge base, so no store"
     try:
-        return _Cache(store, {"system": identity(system), "code": code_version(), "k": k}, kbs), ""
-    except NoKeyError as error:
+        key = {"system": provenance.identity(system), "code": provenance.code_version(), "k": k}
+        return _Cache(store, key, kbs), ""
+    except provenance.NoKeyError as error:
         return None, str(error)
 
 

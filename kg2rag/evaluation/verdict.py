@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from kg2rag.evaluation.identity import knowledge_bases
-from kg2rag.evaluation.reach import graph_reach
+from kg2rag.evaluation.ceilings import graph_reach
+from kg2rag.evaluation.provenance import knowledge_bases
 from kg2rag.evaluation.score_table import SUFFIX
 from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, columns, p_values
 from kg2rag.evaluation.tables import GROUPS

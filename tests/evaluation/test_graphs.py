@@ -6,7 +6,7 @@ import pytest
 
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
-from kg2rag.evaluation.inputs import given_systems
+from kg2rag.evaluation.comparing import given_systems
 
 METRICS = ["recall@5", "mrr@10"]
 

@@ -13,7 +13,7 @@ import pytest
 from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.identity import identity, tuning
+from kg2rag.evaluation.provenance import identity, tuning
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from kg2rag import BM25, Dense, KnowledgeBase, SentenceEncoder
-from kg2rag.evaluation import identity as identities
-from kg2rag.evaluation import runs
-from kg2rag.evaluation.identity import NoKeyError, identity
+from kg2rag.evaluation import provenance
+from kg2rag.evaluation.provenance import NoKeyError, identity
 from kg2rag.evaluation.runs import run
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
@@ -105,7 +104,7 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
     for system, on, k in (*changed, (Counted(little), replace(data, questions=other), 5)):
         assert asked(system, on, k) == every
     assert asked(Counted(little), data, fresh=True) == every
-    monkeypatch.setattr(runs, "code_version", lambda: "another")
+    monkeypatch.setattr(provenance, "code_version", lambda: "another")
     assert asked(Counted(little), data) == every
 
 
@@ -175,13 +174,13 @@ def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
 
 @pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "coefficients.toml"])
 def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(identities.kg2rag, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(provenance.kg2rag, "__file__", str(tmp_path / "__init__.py"))
     file = tmp_path / "retrievers" / name
     file.parent.mkdir()
     file.write_text("before")
-    before = identities.code_version.__wrapped__()
+    before = provenance.code_version.__wrapped__()
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / name).write_text("shown alone")
-    assert identities.code_version.__wrapped__() == before
+    assert provenance.code_version.__wrapped__() == before
     file.write_text("after")
-    assert identities.code_version.__wrapped__() != before
+    assert provenance.code_version.__wrapped__() != before

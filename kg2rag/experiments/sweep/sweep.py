@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
 from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.identity import tuning, without_folders
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split
@@ -203,8 +202,8 @@ class Sweep:
 
     def about(self) -> dict[str, Any]:
         """What all scores share, as JSON values."""
-        sources = self.sources.items()
-        graphs = {name: {"source": without_folders(one), "fingerprint": one.fingerprint} for name, one in sources}
+        shown = provenance.without_folders
+        graphs = {name: {"source": shown(one), "fingerprint": one.fingerprint} for name, one in self.sources.items()}
         built = {name: catalogue.build(name, self._smallest, **given) for name, given in self.points.values()}
         return {
             "name": self.name,
@@ -212,8 +211,8 @@ class Sweep:
             "split": self.split.model_dump(),
             "data": {self.dataset.setting: [provenance.data(self.dataset)]},
             "graphs": graphs,
-            "encoders": {self.embedder[0]: without_folders(self.embedder[1])},
-            "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
+            "encoders": {self.embedder[0]: shown(self.embedder[1])},
+            "tuning": {name: rows for name, system in built.items() if (rows := provenance.tuning(system))},
             **provenance.environment(),
         }
 
