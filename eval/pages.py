@@ -327,14 +327,16 @@ def costs() -> Iterator[str | list[str]]:
 
 
 def peers() -> str:
-    """Systems of other packages beside ours: recall, and milliseconds of a question alone."""
+    """Systems of other packages beside ours: recall where there is gold, milliseconds of a question alone, memory."""
     parts = opening("peers")
     for file in sorted((RESULTS / "peers").glob("*.parquet")):
         frame = pd.read_parquet(file).set_index("system")
         first = frame.iloc[0]
         parts += [f"## {file.stem}: {first['questions']:,} questions over {first['passages']:,} passages"]
         parts += [f"Threads: {first['threads']}; load of the machine at the end: {first['load']}."]
-        parts += [table("system", frame[["recall@2", "recall@5", "recall@10", "ms"]].map("{:.1f}".format))]
+        shown = frame[["recall@2", "recall@5", "recall@10", "ms", "memory_mb"]].dropna(axis=1)
+        named = {"ms": "ms a query", "memory_mb": "memory, MB"}
+        parts += [table("system", shown.rename(columns=named).map("{:,.1f}".format))]
     return page(*parts)
 
 
