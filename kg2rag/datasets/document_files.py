@@ -26,7 +26,7 @@ _DIRECTORY = re.compile(r"(?:\.\s?){4,}\s*\w+$")  # a line of a table of content
 _EDGE = 3  # pages that begin or end with a line from which it is a running head
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")  # in a font's name; the last is TeX's
-_NUMBERED = re.compile(r"(?:\d+|[A-Z])((?:\.\d+)*)\.?\s+[^\W\d]")
+_NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CONTENTS = ("contents", "tableofcontents")
 

@@ -112,10 +112,10 @@ class Agreement(HtmlPage):
         `scores` : recall of questions judged before, see `Labelling`.
         """
         corpora = (hit.corpus for run in self.rankings.values() for ranking in run for hit in ranking[:1])
-        rows = {query.id: {"id": query.id, "question": query.text} for query in self.queries}
-        rows |= {} if self.data is None else self.data.rows
-        judged = {id_: row.get("judged", {}) for id_, row in rows.items()}
-        left = {id_: [hit for hit in hits if hit not in judged[id_]] for id_, hits in self.pool().items()}
+        texts: dict[str, Mapping[str, Any]] = {one.id: {"id": one.id, "question": one.text} for one in self.queries}
+        rows = {**texts, **({} if self.data is None else self.data.rows)}
+        pooled = self.pool().items()
+        left = {id_: [hit for hit in hits if hit not in rows[id_].get("judged", ())] for id_, hits in pooled}
         pool = {id_: hits for id_, hits in left.items() if hits}
         together = zip(*self.rankings.values(), strict=True)
         runs = {same[0].query_id: [one.passage_ids for one in same] for same in together}

@@ -94,7 +94,9 @@ class QADataset:
             return f"no gold {self.unit}. Leave out questions that cannot be judged"
         if missing := [id_ for id_ in question.gold if id_ not in known]:
             share = f"{len(missing)} of {len(question.gold)} missing"
-            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}). Are both from the same split?"
+            such = (self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)[0]
+            same = f"whose ids are such as {such!r}. Are both from the same split?"
+            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), {same}"
         if low := [one for one in question.gold.items() if one[1] < 1]:
             return f"gold {self.unit} {low[0][0]!r} has grade {low[0][1]}. Leave out what is not relevant"
         if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
