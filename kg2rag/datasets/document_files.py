@@ -89,45 +89,41 @@ def pdf(file: Path) -> Contents:
         pages = [page.get_textpage() for page in document]
         texts = (page.get_text_bounded() for page in pages)
         plain = (re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n") for text in texts)
-        outline = outline or _by_fonts([list(_set_lines(page)) for page in pages])
+        outline = outline or _by_fonts(pages)
         return "", pdf_blocks([text.split("\n") for text in plain], outline)
 
 
-def _set_lines(page: Any) -> Iterator[tuple[str, float, bool]]:
-    """The lines of a page of a PDF, each with the size of its first letter in points, and whether that is bold."""
-    from ctypes import create_string_buffer
-
-    from pypdfium2 import raw
-
-    name, matrix, at = create_string_buffer(128), raw.FS_MATRIX(), 0
-    for line in page.get_text_range().split("\r\n"):
-        first = at + len(line) - len(line.lstrip())
-        raw.FPDFText_GetMatrix(page.raw, first, matrix)
-        raw.FPDFText_GetFontInfo(page.raw, first, name, len(name), None)
-        size = raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d)
-        yield line.strip(), round(size, 1), bool(_BOLD.search(name.value.decode("latin-1")))
-        at += len(line) + 2
-
-
-def _by_fonts(pages: Sequence[Sequence[tuple[str, float, bool]]]) -> dict[tuple[int, str], int]:
-    """The outline of a PDF that has none, as `pdf_blocks` takes it, from the sizes of its letters.
+def _by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
+    """The outline of a PDF that has none, as `pdf_blocks` takes it, from the fonts of its lines' first letters.
 
     The largest letters of the first page are the title. A heading is larger than most letters, and bold or numbered; or
     bold with a number of several parts. Labels in figures may be large, but are neither.
     """
-    letters = Counter[float]()
-    for line, size, _ in (one for lines in pages for one in lines):
-        letters[size] += len(line)
+    from ctypes import create_string_buffer
+
+    from pypdfium2 import raw
+
+    name, matrix, letters = create_string_buffer(128), raw.FS_MATRIX(), Counter[float]()
+    lines = list[tuple[int, str, float, bool]]()
+    for number, page in enumerate(pages):
+        at = 0
+        for line in page.get_text_range().split("\r\n"):
+            first, at = at + len(line) - len(line.lstrip()), at + len(line) + 2
+            raw.FPDFText_GetMatrix(page.raw, first, matrix)
+            raw.FPDFText_GetFontInfo(page.raw, first, name, len(name), None)
+            size = round(raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d), 1)
+            letters[size] += len(line)
+            if _WORD.search(line):
+                lines.append((number, line.strip(), size, bool(_BOLD.search(name.value.decode("latin-1")))))
     usual = max(letters, key=lambda size: letters[size], default=0.0)
-    largest = max((size for line, size, _ in (pages or [[]])[0] if _key(line)), default=0.0)
+    largest = max((size for number, _, size, _ in lines if number == 0), default=0.0)
     found = dict[tuple[int, str], float]()
-    for number, lines in enumerate(pages):
-        for line, size, bold in lines:
-            numbered = _NUMBERED.match(line)
-            title = number == 0 and size == largest > 1.3 * usual
-            heading = len(line) < 100 and (size > 1.05 * usual) and (bold or numbered)
-            if (title or heading or (bold and numbered and numbered[1] and size == usual)) and _WORD.search(line):
-                found.setdefault((number, _key(line)), float("inf") if title else size)
+    for number, line, size, bold in lines:
+        numbered = _NUMBERED.match(line)
+        title = number == 0 and size == largest > 1.3 * usual
+        heading = len(line) < 100 and size > 1.05 * usual and (bold or numbered)
+        if title or heading or (bold and numbered and numbered[1] and size == usual):
+            found.setdefault((number, _key(line)), float("inf") if title else size)
     sizes = sorted({*found.values(), float("inf")}, reverse=True)
     return {place: 1 + sizes.index(size) for place, size in found.items()}
 

@@ -20,8 +20,6 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field -> what a column of it may be called; of several, the first counts."""
-ABOUT = ("judged", "origin", "bridges")
-"""Columns of the files that a labelling page and `kg2rag questions` write, which tell a reader of the file."""
 
 
 class FrameQuestion(Record):
@@ -64,7 +62,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     """
     table = corpus_of(corpus, f"{name} corpus")
     asked, where = records(questions, f"{name} questions", QUESTION), f"{name} questions"
-    unread = Counter(field for row in asked for field in row if field not in {*QUESTION, *ABOUT})
+    unread = Counter(field for row in asked for field in row if field not in FrameQuestion.model_fields)
     for at, row in enumerate(asked, start=1):
         row["id"] = identifier(row.get("id"), where, at)
         row["judged"] = row["judged"] if isinstance(row.get("judged"), Mapping) else {}
