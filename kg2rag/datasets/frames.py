@@ -81,8 +81,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
     named = {id_ for question in rows for id_ in question.gold}
     unit: GoldUnit = "document" if not named <= set(table.ids) and named <= set(table.doc_ids) else "passage"
-    dumped = {q.id: q.model_dump(exclude={"id", "text"}, exclude_defaults=True) for q in rows}
-    given = {q.id: {"id": q.id, "question": q.text, **dumped[q.id]} for q in rows}
+    dumped = ((q, q.model_dump(exclude={"id", "text"}, exclude_defaults=True)) for q in rows)
+    given = {q.id: {"id": q.id, "question": q.text, **more} for q, more in dumped}
     return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged, rows=given)
 
 
