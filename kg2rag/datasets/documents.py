@@ -289,7 +289,7 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
         own = [one for one in headings if under[one] < WIDE or one not in begun]
         begun.update(headings)
         prose = [text for text in row["sentences"] if common[_numberless(text)] < COMMON]
-        row["sentences"] = [*(heading for _, heading in own), *prose] or [""]
+        row["sentences"] = [*(_NO_NAME.sub(" ", heading) for _, heading in own), *prose] or [""]
     passages = (Passage(**{key: row[key] for key in row if key != "sentences"}) for row in rows)
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(reasons)}
