@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw:
         said = f"There are no questions: {len(queries)} headings and sentences of the documents are asked instead."
     if not queries:
         raise ValueError(f"{data.name} has no heading and no sentence to ask. Give --questions FILE.")
-    result = agreement(systems, queries, POOLED)
+    result = agreement(systems, replace(data, unjudged=queries), POOLED)
     (folder / "report.html").write_text(result.to_html(), encoding="utf-8")
     typer.echo(result)
     tell(f"{said} Judge hits in the report, then compare with the file that it saves: --questions FILE.")

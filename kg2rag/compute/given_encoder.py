@@ -64,6 +64,8 @@ def embedder_named(
         model, base_url, key = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
         given.pop("dtype", None)
         return EndpointEncoder(base_url, model, key, **given)  # type: ignore[arg-type]
+    if "://" in name:
+        raise ParameterError(f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}.")
     if not name.startswith(PREFIX):
         return SentenceEncoder(name, device=device, **given)  # type: ignore[arg-type]
     model = name.removeprefix(PREFIX)

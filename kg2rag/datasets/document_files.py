@@ -15,8 +15,8 @@ from kg2rag.text.records import DataError, existing, read_delimited, read_jsonl
 PROSE, CODE = "prose", "code"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LEFT_OUT = "script style nav header footer aside form noscript template svg math button img".split()
-_LEFT_OUT_BY_CLASS = ".headerlink, .sphinxsidebar, .toc, [role=navigation], [aria-hidden=true], "
-_LEFT_OUT_BY_CLASS += ".admonition-title, .admonitionblock td.icon"  # "Note", which names nothing
+_LEFT_OUT_BY_CLASS = ".headerlink, .sphinxsidebar, .toc, .toctree-wrapper, [class^=footer], [role=navigation], "
+_LEFT_OUT_BY_CLASS += "[aria-hidden=true], .admonition-title, .admonitionblock td.icon"  # "Note", which names nothing
 _BLOCKS = "p div section article main ul ol li dl dt dd table tr blockquote pre figure figcaption details hr br".split()
 _BLOCKS += list(_HEADINGS)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
@@ -25,6 +25,10 @@ _ENDS = re.compile(r"[.!?:;][\"”’)]?$")
 _DIRECTORY = re.compile(r"(?:\.\s?){4,}\s*\w+$")  # a line of a table of contents
 _EDGE = 3  # pages that begin or end with a line from which it is a running head
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
+_BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")  # in a font's name; the last is TeX's
+_NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
+_WORD = re.compile(r"[^\W\d_]{3}")
+_CONTENTS = ("contents", "tableofcontents")
 
 
 class Block(NamedTuple):
@@ -82,9 +86,46 @@ def pdf(file: Path) -> Contents:
     with pypdfium2.PdfDocument(file) as document:
         toc = [(one.get_dest(), _key(one.get_title()), one.level + 1) for one in document.get_toc()]
         outline = {(-1 if dest is None else dest.get_index(), key): level for dest, key, level in toc}
-        pages = (page.get_textpage().get_text_bounded() for page in document)
-        plain = (re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n") for text in pages)
+        pages = [page.get_textpage() for page in document]
+        texts = (page.get_text_bounded() for page in pages)
+        plain = (re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n") for text in texts)
+        outline = outline or _by_fonts(pages)
         return "", pdf_blocks([text.split("\n") for text in plain], outline)
+
+
+def _by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
+    """The outline of a PDF that has none, as `pdf_blocks` takes it, from the fonts of its lines' first letters.
+
+    The largest letters of the first page are the title. A heading is larger than most letters, and bold or numbered; or
+    bold with a number of several parts. Labels in figures may be large, but are neither.
+    """
+    from ctypes import create_string_buffer
+
+    from pypdfium2 import raw
+
+    name, matrix, letters = create_string_buffer(128), raw.FS_MATRIX(), Counter[float]()
+    lines = list[tuple[int, str, float, bool]]()
+    for number, page in enumerate(pages):
+        at = 0
+        for line in page.get_text_range().split("\r\n"):
+            first, at = at + len(line) - len(line.lstrip()), at + len(line) + 2
+            raw.FPDFText_GetMatrix(page.raw, first, matrix)
+            raw.FPDFText_GetFontInfo(page.raw, first, name, len(name), None)
+            size = round(raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d), 1)
+            letters[size] += len(line)
+            if _WORD.search(line):
+                lines.append((number, line.strip(), size, bool(_BOLD.search(name.value.decode("latin-1")))))
+    usual = max(letters, key=lambda size: letters[size], default=0.0)
+    largest = max((size for number, _, size, _ in lines if number == 0), default=0.0)
+    found = dict[tuple[int, str], float]()
+    for number, line, size, bold in lines:
+        numbered = _NUMBERED.match(line)
+        title = number == 0 and size == largest > 1.3 * usual
+        heading = len(line) < 100 and size > 1.05 * usual and (bold or numbered)
+        if title or heading or (bold and numbered and numbered[1] and size == usual):
+            found.setdefault((number, _key(line)), float("inf") if title else size)
+    sizes = sorted({*found.values(), float("inf")}, reverse=True)
+    return {place: 1 + sizes.index(size) for place, size in found.items()}
 
 
 def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str], int]) -> list[Block]:
@@ -93,8 +134,8 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str],
     `outline` : (page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading.
     """
     edges = Counter(key for lines in pages for key in {*map(_key, lines[:1]), *map(_key, lines[-1:])})
-    often = {key for key, count in edges.items() if count >= _EDGE}
-    blocks, open_ = list[Block](), ""
+    often = {key for key, count in edges.items() if count >= min(_EDGE, max(2, len(pages)))}
+    blocks, open_, contents = list[Block](), "", False
     for number, lines in enumerate(pages):
         levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(_key, lines)]
         ends = (0, len(lines) - 1)
@@ -109,7 +150,12 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str],
                 blocks.append(Block(open_))
                 open_ = ""
             if level:
-                blocks.append(Block(line, level))
+                wrapped = bool(blocks) and blocks[-1].level == level and not line[:1].isdigit()
+                head = f"{blocks.pop().text} {line}" if wrapped else line  # of two lines
+                blocks.append(Block(head, level))
+                contents = _key(head) in _CONTENTS
+                continue
+            if contents and re.search(r"[\s.]\d+$", line):
                 continue
             open_ = f"{open_} {line}".strip()
             if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph

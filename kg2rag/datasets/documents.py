@@ -28,7 +28,7 @@ from kg2rag.types import Corpus, Passage, QADataset, corpus_of
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = 2  # of how files become passages: raise it, and they are read again
+VERSION = 3  # of how files become passages: raise it, and they are read again
 TOKENS = 200
 """Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
 ENDINGS = (*READERS, *TABLES)
@@ -39,7 +39,13 @@ WIDE = 10
 COMMON = 4
 """Documents from which a sentence that all of them have, numbers aside, names nothing: a footer, a notice."""
 _GENERIC = re.compile(r"(?i)(readme|index|main|home|default)")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
+_OF_MANUALS = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")  # with which every page of a manual begins
+_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")  # Sphinx keeps them beside its pages
+_ADDRESS = r"(?:https?://|www\.)\S+|\S+@\S+\.\w+"
+_PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*(?!\w)"
+_LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
+_LINK += "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
+_NO_NAME = re.compile(rf"{_ADDRESS}|{_PLACE}|(?:^|(?<=[.!?:;)] ))(?:{_LINK})\b")  # capitals that name nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +124,10 @@ def from_folder(
     with progress_bar(len(files), "reading documents", "file") as bar:
         for place, file in files.items():
             same = seen.setdefault(sha256(file), place)
-            if file.suffix.lower() not in ENDINGS:
+            source = _SOURCE.fullmatch(place)
+            if source and any(f"{source[1]}{source[2]}{ending}" in files for ending in (".html", ".htm")):
+                read[place] = _Read([], reason="the sources of HTML pages that are read")
+            elif file.suffix.lower() not in ENDINGS:
                 read[place] = _Read([], reason=f"files {file.suffix or 'without an ending'} are not read")
             elif same != place:
                 read[place] = _Read([], reason="the same as another file")
@@ -172,10 +181,11 @@ def _read(file: Path, place: str, folder: str, split: _Splitter) -> _Read:
     if not any(block.text.strip() for block in blocks):
         return _Read([], reason="no text in it" + (": of a scan, recognise the text first" if ending == ".pdf" else ""))
     title, blocks = _titled(title, blocks)
-    if not title:
+    if not title or _OF_MANUALS.match(title):
         own = file.stem
         if _GENERIC.fullmatch(own):
             own = folder if place == file.name else file.parent.name or folder
+        own = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", own)  # a page of a manual, "dot.1"
         title = re.sub(r"[\s_-]+", " ", own).strip()
     return split.document(place, title, blocks, {"file": place})
 
@@ -222,7 +232,7 @@ class _Splitter:
                 parts += [block._replace(text=text) for text in texts]
             for packed in _packed(parts, self._count([part.text for part in parts]), self.tokens):
                 body = "\n\n".join(block.text for block in packed)
-                prose = [_ADDRESS.sub(" ", block.text) for block in packed if block.kind == PROSE]
+                prose = [_NO_NAME.sub(" ", block.text) for block in packed if block.kind == PROSE]
                 one: dict[str, Any] = {"title": title[:200], "text": body, "metadata": dict(metadata)}
                 if headings:
                     one["text"] = f"{' > '.join(headings)}\n{body}"
@@ -279,7 +289,7 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
         own = [one for one in headings if under[one] < WIDE or one not in begun]
         begun.update(headings)
         prose = [text for text in row["sentences"] if common[_numberless(text)] < COMMON]
-        row["sentences"] = [*(heading for _, heading in own), *prose] or [""]
+        row["sentences"] = [*(_NO_NAME.sub(" ", heading) for _, heading in own), *prose] or [""]
     passages = (Passage(**{key: row[key] for key in row if key != "sentences"}) for row in rows)
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(reasons)}

@@ -20,8 +20,6 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field -> what a column of it may be called; of several, the first counts."""
-ABOUT = ("judged", "origin", "bridges")
-"""Columns of the files that a labelling page and `kg2rag questions` write, which tell a reader of the file."""
 
 
 class FrameQuestion(Record):
@@ -34,6 +32,9 @@ class FrameQuestion(Record):
     type: str = ""
     hops: StrictInt | None = None
     triples: list[tuple[Text, Text, Text]] = Field(default_factory=list)
+    judged: dict[str, Annotated[StrictInt, Field(ge=0)]] = Field(default_factory=dict)
+    origin: Any = None
+    bridges: Any = None
 
 
 def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADataset:
@@ -47,7 +48,8 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
         (list of (head, relation, tail)), and `gold`: the id of a passage, a list of them, or a
         mapping from id to grade. Ids of documents serve where all gold is such. Questions without gold become
-        `unjudged`. Other columns are left out, and counted in `source["notes"]`.
+        `unjudged`; `judged`, a mapping from id to 0, says which hits were found irrelevant, and need not be judged
+        again. Other columns are left out, and counted in `source["notes"]`.
     name : how results call it.
 
     Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
@@ -60,9 +62,10 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     """
     table = corpus_of(corpus, f"{name} corpus")
     asked, where = records(questions, f"{name} questions", QUESTION), f"{name} questions"
-    unread = Counter(field for row in asked for field in row if field not in {*QUESTION, *ABOUT})
+    unread = Counter(field for row in asked for field in row if field not in FrameQuestion.model_fields)
     for at, row in enumerate(asked, start=1):
         row["id"] = identifier(row.get("id"), where, at)
+        row["judged"] = row["judged"] if isinstance(row.get("judged"), Mapping) else {}
         if isinstance(row.get("answers"), str):
             row["answers"] = [row["answers"]]
         if (gold := row.get("gold")) is not None:
@@ -78,7 +81,9 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
     named = {id_ for question in rows for id_ in question.gold}
     unit: GoldUnit = "document" if not named <= set(table.ids) and named <= set(table.doc_ids) else "passage"
-    return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged)
+    dumped = ((q, q.model_dump(exclude={"id", "text"}, exclude_defaults=True)) for q in rows)
+    given = {q.id: {"id": q.id, "question": q.text, **more} for q, more in dumped}
+    return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged, rows=given)
 
 
 def _listed(gold: object) -> list[Any]:

@@ -160,7 +160,7 @@ def compare(
         rankings={name: alike[0].rankings for name, alike in runs.items()},
         **_tables(runs, data, parsed, tokens, config, by),
         inputs=Inputs(first := {name: alike[0] for name, alike in given.items()}, data),
-        unjudged=agreement(first, data.unjudged, min(k, POOLED)) if data.unjudged else None,
+        unjudged=agreement(first, data, min(k, POOLED)) if data.unjudged else None,
         config={**config, "fingerprint": provenance.fingerprint(config)},
     )
     if place is not None:

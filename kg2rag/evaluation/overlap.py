@@ -20,7 +20,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import Labelling
 from kg2rag.report.html import HtmlPage, document, render
 from kg2rag.retrievers.systems import build_all
-from kg2rag.types import Query, Ranking, require_k
+from kg2rag.types import QADataset, Query, Ranking, require_k
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -52,12 +52,14 @@ class Agreement(HtmlPage):
     rankings : system -> its first k hits for each query.
     per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the first k, over the
         longer list), rbo.
+    data : the set whose questions without gold these are, None where texts were asked.
     """
 
     queries: Sequence[Query]
     rankings: Mapping[str, Sequence[Ranking]]
     k: int
     per_query: pd.DataFrame
+    data: QADataset | None = None
 
     @property
     def pairs(self) -> pd.DataFrame:
@@ -86,7 +88,9 @@ class Agreement(HtmlPage):
     @property
     def title(self) -> str:
         """The heading of the page."""
-        return f"Questions without gold: {len(self.queries):,}, asked of {', '.join(self.rankings)}"
+        before = 0 if self.data is None else self.data.irrelevant
+        judged = f" ({before:,} of them judged before, without a relevant hit)" * bool(before)
+        return f"Questions without gold: {len(self.queries):,}{judged}, asked of {', '.join(self.rankings)}"
 
     def body(self, hits: str = "") -> Markup:
         """How much the systems agree, and where they do not; with the place of the script under a heading, `hits`."""
@@ -102,16 +106,21 @@ class Agreement(HtmlPage):
         """The pooled hits, to be judged in a notebook or a page.
 
         A passage that no system brought is not judged, so recall is that of the pool. Hits of a run that was read show
-        their ids alone where no other system's have a text.
+        their ids alone where no other system's have a text. What was judged before is not asked again, and stays in the
+        file that the page saves, as all other questions of the set do.
 
         `scores` : recall of questions judged before, see `Labelling`.
         """
         corpora = (hit.corpus for run in self.rankings.values() for ranking in run for hit in ranking[:1])
-        texts, pool = {query.id: query.text for query in self.queries}, self.pool()
+        texts: dict[str, Mapping[str, Any]] = {one.id: {"id": one.id, "question": one.text} for one in self.queries}
+        rows = {**texts, **({} if self.data is None else self.data.rows)}
+        pooled = self.pool().items()
+        left = {id_: [hit for hit in hits if hit not in rows[id_].get("judged", ())] for id_, hits in pooled}
+        pool = {id_: hits for id_, hits in left.items() if hits}
         together = zip(*self.rankings.values(), strict=True)
         runs = {same[0].query_id: [one.passage_ids for one in same] for same in together}
-        asked = [{"id": id_, "question": texts[id_]} for id_ in pool]
-        return Labelling(asked, pool, next(filter(None, corpora), None), runs, scores)
+        kept = [row for id_, row in rows.items() if id_ not in pool]
+        return Labelling([rows[id_] for id_ in pool], pool, next(filter(None, corpora), None), runs, scores, kept)
 
     def to_html(self) -> str:
         """A page that loads nothing: the tables, and hits of all systems to judge."""
@@ -123,7 +132,7 @@ class Agreement(HtmlPage):
 
 def agreement(
     systems: Mapping[str, Any] | Sequence[str],
-    questions: Sequence[str | Query],
+    questions: Sequence[str | Query] | QADataset,
     k: int = 10,
     *,
     kb: KnowledgeBase | None = None,
@@ -131,7 +140,7 @@ def agreement(
     """Ask systems the same questions, which need no gold, and compare their first `k` hits.
 
     `systems` : name -> system; or names of systems, which are built over `kb`.
-    `questions` : texts, or queries with ids of their own.
+    `questions` : texts, or queries with ids of their own; or a data set, whose questions without gold are asked.
 
     ValueError: no system, no question, or an id twice; names without `kb`.
     """
@@ -142,7 +151,9 @@ def agreement(
         systems = build_all(kb, systems)
     if not systems:
         raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
-    queries = [one if isinstance(one, Query) else Query(f"q{at}", one) for at, one in enumerate(questions, start=1)]
+    data = questions if isinstance(questions, QADataset) else None
+    asked = questions.unjudged if isinstance(questions, QADataset) else questions
+    queries = [one if isinstance(one, Query) else Query(f"q{at}", one) for at, one in enumerate(asked, start=1)]
     if len({query.id for query in queries}) < len(queries) or not queries:
         raise ValueError("No question, or two of one id. Pass texts, or each Query with an id of its own.")
     rankings, rows = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}, []
@@ -153,4 +164,4 @@ def agreement(
             overlap = len(set(left) & set(right)) / longer if longer else 1.0
             rows.append((a, b, query.id, query.text, overlap, rank_biased_overlap(left, right)))
     names = ["a", "b", "query_id", "question", "overlap", "rbo"]
-    return Agreement(queries, rankings, k, pd.DataFrame(rows, columns=names))
+    return Agreement(queries, rankings, k, pd.DataFrame(rows, columns=names), data)

@@ -334,6 +334,7 @@ def data(one: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
         "questions_sha256": questions(one),
         "source": dict(one.source),
         "gold_out_of_reach": sum(beyond),
+        **({"without_gold": {"questions": len(one.unjudged), "judged": one.irrelevant}} if one.unjudged else {}),
     }
 
 

@@ -34,7 +34,7 @@ from kg2rag.evaluation.tables import GROUPS
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.report.table import p_text
+from kg2rag.report.table import left_out, p_text
 from kg2rag.retrievers.linking.linkers import NGramLinker
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Verdict(HtmlPage):
     placebo : gain, low, high and p over the graph's shufflings; None where none were run.
     reach : gold and passages, the shares within one triple of the questions' entities; None where it is not known.
     costs : system -> build_seconds and ms_per_query, NaN where they were not measured.
+    left_out : which questions are in no score, "" for none.
     kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty where there is but one.
     """
 
@@ -84,6 +85,7 @@ class Verdict(HtmlPage):
     costs: Mapping[str, Mapping[str, float]]
     kinds: pd.DataFrame
     scale: float = 100.0
+    left_out: str = ""
 
     @property
     def title(self) -> str:
@@ -122,6 +124,7 @@ class Verdict(HtmlPage):
             spent = [told[key].format(value) for key, value in self.costs[name].items() if not math.isnan(value)]
             said += [f"{name}: {', '.join(spent)}."] if spent else []
         why = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until that is known"}
+        said += [f"{self.left_out[:1].upper()}{self.left_out[1:]}."] if self.left_out else []
         return [*said, f"Take {self.take}{why[self.answer]}."]
 
     def _points(self, value: float) -> str:
@@ -196,6 +199,7 @@ def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
         },
         kinds=_kinds(result, metric, graph, plain),
         scale=sheet.scale(metric),
+        left_out=left_out(result.config.get("data", {})),
     )
 
 

@@ -52,7 +52,7 @@ class KnowledgeBase:
 
     @classmethod
     def build(
-        cls, corpus: Any, graph: Any = "mentions", *, embedder: Any = None, store: Store | None = None
+        cls, corpus: Any = None, graph: Any = "mentions", *, embedder: Any = None, store: Store | None = None
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`; nothing is computed yet, but where that will take long, how long is said.
 
@@ -70,6 +70,8 @@ class KnowledgeBase:
 
         TypeError: an argument of another type. ValueError: an unknown source, or a graph over other passages.
         """
+        if corpus is None:
+            raise refused("corpus", corpus, "the passages, also of a graph: KnowledgeBase.build(corpus, graph=graph)")
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")

@@ -32,13 +32,15 @@ class Labelling(HtmlPage):
 
     Judgements are kept as they are made: in the file that the judge names, where the browser can write one (Chromium's
     kind, from a page on the disk); else in the browser's memory of the page, and, as in a notebook's frame, for as
-    long as the page is open. `save` downloads them. A question whose hits are all irrelevant is kept, without gold.
+    long as the page is open. `save` downloads them. A question whose hits are all irrelevant is kept, without gold, and
+    one that was not judged as it was, so that the next page goes on where this one ended.
 
     questions : rows of the file to be, each with `id` and `question`, and whatever else stays in it, such as `answers`.
     pool : question -> its hits, in the order in which they are shown.
     corpus : has their texts; None where they are not known.
     runs : question -> the first hits of each system; needed to count the questions that are missing.
     scores : recall of questions judged before, (n_questions, n_systems), the systems in the order of the runs.
+    kept : rows with nothing to judge, which the file has as well.
     """
 
     questions: Sequence[Mapping[str, Any]]
@@ -46,6 +48,7 @@ class Labelling(HtmlPage):
     corpus: Corpus | None
     runs: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     scores: Sequence[Sequence[float]] = ()
+    kept: Sequence[Mapping[str, Any]] = ()
 
     @property
     def title(self) -> str:
@@ -66,12 +69,13 @@ class Labelling(HtmlPage):
         asked, passages = [], dict[str, tuple[str, str]]()
         for row in self.questions:
             hits = list(self.pool[row["id"]])
-            runs = [list(map(hits.index, run)) for run in self.runs.get(row["id"], ())]
+            runs = [[hits.index(hit) for hit in run if hit in hits] for run in self.runs.get(row["id"], ())]
             asked.append({"row": dict(row), "hits": hits, "runs": runs})
         for id_ in (id_ for hits in self.pool.values() for id_ in hits):
             passage = self.corpus and self.corpus[self.corpus.row(id_)]
             passages[id_] = (passage.title, passage.text[:LETTERS]) if passage else ("", "")
-        return as_json({"key": self.key, "questions": asked, "passages": passages, "scores": self.scores})
+        held = {"key": self.key, "questions": asked, "passages": passages, "scores": self.scores}
+        return as_json({**held, "kept": [*map(dict, self.kept)]})
 
     def to_html(self) -> str:
         """A page that loads nothing and saves `questions-KEY.jsonl`, as `kg2rag compare --questions` reads it."""

@@ -181,5 +181,13 @@ def headline(config: Mapping[str, Any]) -> str:
         return "an unnamed data set"
     return (
         f"{data['name']}, {data['setting']}: {data['questions']:,} questions, {data['passages']:,} passages, "
-        f"judged by {data['unit']}"
+        f"judged by {data['unit']}{f'; {left_out(data)}' if left_out(data) else ''}"
     )
+
+
+def left_out(data: Mapping[str, Any]) -> str:
+    """The questions without gold, which are in no score; "" where there are none."""
+    counts = data.get("without_gold", {"questions": 0, "judged": 0})
+    judged, open_ = counts["judged"], counts["questions"] - counts["judged"]
+    said = [f"{judged:,} judged without a relevant hit"] * bool(judged) + [f"{open_:,} not judged yet"] * bool(open_)
+    return f"questions without gold, not scored: {', '.join(said)}" if said else ""

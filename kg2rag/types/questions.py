@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class QADataset:
     source : its origin (loader, file hashes or hub revision, options), recorded with every result.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
     unjudged : questions without gold, which no score counts.
+    rows : question id -> its record in the table that gave it, as a labelling page hands it on.
     """
 
     name: str
@@ -65,6 +66,7 @@ class QADataset:
     source: Mapping[str, object] = field(default_factory=dict)
     graph_files: Mapping[str, Path] = field(default_factory=dict)
     unjudged: tuple[Query, ...] = ()
+    rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, Corpus):
@@ -92,7 +94,9 @@ class QADataset:
             return f"no gold {self.unit}. Leave out questions that cannot be judged"
         if missing := [id_ for id_ in question.gold if id_ not in known]:
             share = f"{len(missing)} of {len(question.gold)} missing"
-            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}). Are both from the same split?"
+            such = (self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)[0]
+            same = f"whose ids are such as {such!r}. Are both from the same split?"
+            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), {same}"
         if low := [one for one in question.gold.items() if one[1] < 1]:
             return f"gold {self.unit} {low[0][0]!r} has grade {low[0][1]}. Leave out what is not relevant"
         if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
@@ -112,6 +116,11 @@ class QADataset:
     def queries(self) -> list[Query]:
         """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
         return [Query(q.id, q.text, q.candidates if self.setting == "distractor" else None) for q in self.questions]
+
+    @property
+    def irrelevant(self) -> int:
+        """How many questions have no gold because hits were judged, and none is relevant."""
+        return sum(bool(self.rows.get(query.id, {}).get("judged")) for query in self.unjudged)
 
     @property
     def qrels(self) -> dict[str, dict[str, int]]:
@@ -158,7 +167,7 @@ def require_dataset(data: object) -> QADataset:
         make = "kg2rag.load and kg2rag.from_frames make one"
         raise TypeError(f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: {make}.")
     if data.unjudged and not data.questions:
-        judge = "kg2rag.evaluation.agreement(systems, data.unjudged, kb=kb).label() takes judgements"
+        judge = "kg2rag.evaluation.agreement(systems, data, kb=kb).label() takes judgements"
         raise ValueError(f"{data.name}: none of {len(data.unjudged)} questions has gold. {judge}.")
     if not data.questions:
         make = f"{data.name}.with_questions(FILE), kg2rag.datasets.known_items and `kg2rag questions` give some"

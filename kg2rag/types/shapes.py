@@ -37,6 +37,9 @@ def corpus_of(given: object, where: str = "corpus") -> Corpus:
 
 
 def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
+    if "text" not in row:
+        names = ", ".join(PASSAGE["text"])
+        raise DataError(f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}.")
     id_, position = identifier(row.get("id"), where, number), row.get("position", 0)
     if isinstance(position, bool) or not isinstance(position, int) or position < 0:
         wrong(where, number, "position", position, "a whole number from 0")

@@ -110,6 +110,7 @@ def test_a_sentence_transformer_is_known_by_its_weights(store):
         (lambda _: np.zeros(3), r"\(3,\)"),
         (lambda texts: np.full((len(texts), 2), np.nan), "finite"),
         ("endpoint:model", "BASE_URL"),
+        ("http://localhost:1/v1", "endpoint:MODEL@http://localhost:1/v1"),
     ],
 )
 def test_what_gives_no_vectors_is_refused(given, named, store):

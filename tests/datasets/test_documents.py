@@ -46,16 +46,17 @@ DOCX = """<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingm
 <w:p><w:r><w:t>Thirty days a year.</w:t></w:r></w:p></w:body></w:document>"""
 
 
-def pdf_of(lines: list[str]) -> bytes:
-    """A one-page PDF in Helvetica."""
-    text = " T* ".join(f"({line}) Tj" for line in lines)
-    stream = f"BT /F1 12 Tf 14 TL 72 720 Td {text} ET".encode()
+def pdf_of(lines: list[str | tuple[str, int, int]]) -> bytes:
+    """A one-page PDF in Helvetica of 12 points; or of as many as a line says, and 2 for bold."""
+    styled = [(line, 12, 1) if isinstance(line, str) else line for line in lines]
+    text = " T* ".join(f"/F{font} {size} Tf ({line}) Tj" for line, size, font in styled)
+    stream = f"BT 24 TL 72 720 Td {text} ET".encode()
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R/F2 6 0 R>>>>>>",
         b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        *(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica%s>>" % style for style in (b"", b"-Bold")),
     ]
     body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj%s\nendobj\n" % (at, one) for at, one in enumerate(objects, start=1))
     return body + b"trailer<</Root 1 0 R>>\n%%EOF"
@@ -212,3 +213,35 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
     blocks = pdf_blocks(pages, {(1, "clay"): 1})
     assert [(one.text, one.level) for one in blocks if one.level] == [("Clay", 1)]
     assert not any("Chapter" in one.text or ". . ." in one.text for one in blocks)
+
+
+def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(tmp_path, store):
+    lines = [
+        ("Firing", 24, 1),
+        ("by hand", 24, 1),
+        ("Contents", 16, 2),
+        "1 Clay 2",
+        ("1 Clay", 16, 2),
+        "Potters dig it.",
+    ]
+    lines += [("A label in a figure", 16, 1), ("1.1 Grog", 12, 2), ("Bold words in a text", 12, 2), "are no heading."]
+    (tmp_path / "x.pdf").write_bytes(pdf_of(lines))
+    (tmp_path / "kiln.1.pdf").write_bytes(pdf_of([("NAME", 13, 2), "kiln - fires pots and", "other things of clay."]))
+    clay, grog, kiln = sorted(from_folder(tmp_path, store=store).corpus, key=lambda one: ("kiln" in one.id, one.id))
+    assert [one.title for one in (clay, grog, kiln)] == ["Firing by hand", "Firing by hand", "kiln"]
+    assert clay.text == "1 Clay\nPotters dig it. A label in a figure"
+    assert grog.metadata["headings"] == ["1 Clay", "1.1 Grog"]
+    assert "Bold words in a text are no heading." in grog.text
+
+
+def test_sources_beside_their_pages_and_lists_of_pages_are_left_out_and_joining_words_name_nothing(tmp_path, store):
+    (tmp_path / "_sources").mkdir()
+    page = "<h1>A</h1><h2>Version 2.1</h2><p>Otherwise, as Figure 2 says, Anna fires it.<div class=toctree-wrapper>B"
+    (tmp_path / "a.html").write_text(f"{page}</div><div class='footer-links'>Next</div>")
+    for name in ("a.rst.txt", "other.rst.txt"):
+        (tmp_path / "_sources" / name).write_text(f"{name}: Anna fires it.")
+    read = from_folder(tmp_path, store=store)
+    assert read.report.loc[read.report["status"] == "skipped", "document"].tolist() == ["_sources/a.rst.txt"]
+    row = read.corpus.row("a.html")
+    assert read.corpus[row].text == "Version 2.1\nOtherwise, as Figure 2 says, Anna fires it."
+    assert not any(word in str(read.corpus.sentences(row)) for word in ("Otherwise", "Figure", "Version"))

@@ -41,7 +41,8 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
         ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
         ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
         ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),
-        ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'"),
+        ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'.*such as 'p1'"),
+        ({"corpus": CORPUS.rename(columns={"text": "question"})}, r"record 1: no text; it has .*contents"),
     ],
 )
 def test_a_wrong_frame_is_named(frames, named):

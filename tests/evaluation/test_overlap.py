@@ -125,3 +125,36 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     """
     missing = shown(result, script, tmp_path, monkeypatch)["missing"]
     assert missing.startswith(f"questions with gold: 12; about {row['more']} more")
+
+
+@browser
+def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
+    kb_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
+    known = {"id": "known", "question": "Who wrote?", "gold": {"p0": 1}, "type": "short"}
+    rows = [known, *({"id": id_, "question": f"Which {id_}?", "type": "open"} for id_ in ("tea", "ink", "oak"))]
+    systems = {"bm25": kg2rag.BM25(kb), "graph": kg2rag.systems.build("graph_augmented", kb)}
+
+    def judged(data: Any, keys: str) -> tuple[Any, list[dict[str, Any]]]:
+        result = kg2rag.compare(systems, data, metrics=["recall@2"], k=2, baseline="bm25", progress=False)
+        script = f"""
+        window.Blob = class {{ constructor(parts) {{ document.documentElement.dataset.saved = parts.join(""); }} }};
+        URL.createObjectURL = () => "#";
+        for (const key of {json.dumps(keys)})
+          document.querySelector("#label").dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true }}));
+        [...document.querySelectorAll("#label button")].find(one => one.textContent === "save").click();"""
+        return result, [*map(json.loads, shown(result, script, tmp_path, monkeypatch)["saved"].splitlines())]
+
+    first, saved = judged(kg2rag.from_frames(kb.corpus, rows), "000")  # both hits of a question, one of the next
+    assert sorted(row["id"] for row in saved) == ["ink", "known", "oak", "tea"]
+    assert saved[0] == known
+    assert {row["type"] for row in saved[1:]} == {"open"}
+    done, half, left = (row["id"] for row in first.label().questions)
+    second, saved = judged(kg2rag.from_frames(kb.corpus, saved), "1")
+    assert {id_: len(hits) for id_, hits in second.label().pool.items()} == {half: 1, left: 2}
+    said = "2 judged without a relevant hit, 1 not judged yet"
+    assert all(said in repr(one) for one in (second, second.verdict()))
+    found = {row["id"]: row for row in saved}
+    assert len(found) == 4
+    assert [*found[done]["judged"].values()] == [0, 0]

@@ -190,6 +190,7 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
     ("arguments", "fix"),
     [
         pytest.param({"corpus": Corpus}, "corpus.*class", id="the class"),
+        pytest.param({"corpus": None, "graph": Facts()}, r"build\(corpus, graph", id="a graph alone"),
         pytest.param({"corpus": "wiki/"}, "from_folder", id="a path"),
         pytest.param({"graph": Facts}, "graph must be", id="an extractor's class"),
         pytest.param({"embedder": Alphabet}, "embedder must be", id="an embedder's class"),

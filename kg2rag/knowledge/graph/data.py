@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
+from kg2rag.extraction.linked import graph_of
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
 from kg2rag.knowledge.graph.files import read, save, to_networkx
 from kg2rag.knowledge.graph.neighbourhood import ego, induced, neighbourhood, neighbours
@@ -23,7 +24,7 @@ from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, collect
 from kg2rag.text.normalisation import entity_key, normalise, unstroked
-from kg2rag.types import Corpus, IntArray, Triple
+from kg2rag.types import Corpus, IntArray, Triple, refused
 
 _KINDS = ("entities", "relations", "triples", "mentions", "passages")
 
@@ -102,6 +103,13 @@ class KnowledgeGraph:
         an entity that `entities.parquet` lacks, or a passage that the corpus lacks.
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
+
+    @classmethod
+    def from_networkx(cls, graph: object, corpus: Corpus) -> KnowledgeGraph:
+        """A networkx graph, its nodes linked to the passages that have or name them, as `KnowledgeBase.build` does."""
+        if (linked := graph_of(graph)) is None:
+            raise refused("graph", graph, "a networkx graph")
+        return cls.build(linked.extract(corpus), corpus)
 
     def __repr__(self) -> str:
         sizes = (f"{getattr(self, f'n_{kind}'):,} {kind}" for kind in _KINDS)

@@ -28,16 +28,18 @@
   }
   const turn = by => { now = Math.min(Math.max(now + by, 0), asked.length); draw(); };
 
-  // Judged questions, as `kg2rag compare FOLDER --questions FILE` reads them; gold is empty where no hit is relevant.
+  // All questions, as `kg2rag compare FOLDER --questions FILE` reads them; gold is empty where no hit is relevant.
+  // Of questions that came with gold, those that were judged: the others nobody has reviewed.
   function rows() {
     const found = new Map();
     for (const [at, grade] of [...grades].sort((a, b) => a[0] - b[0])) {
       const { of, number, hit } = asked[at];
-      if (!found.has(number)) found.set(number, { ...of.row, gold: {}, judged: {} });
+      if (!found.has(number)) found.set(number, { ...of.row, gold: {}, judged: { ...of.row.judged } });
       if (grade) found.get(number).gold[hit] = grade;
       found.get(number).judged[hit] = grade;
     }
-    return [...found.values()].map(one => `${JSON.stringify(one)}\n`).join("");
+    const open = data.questions.filter(({ row }, number) => !found.has(number) && !row.gold).map(({ row }) => row);
+    return [...data.kept, ...found.values(), ...open].map(one => `${JSON.stringify(one)}\n`).join("");
   }
 
   function keep() {
