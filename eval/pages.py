@@ -334,7 +334,7 @@ def peers() -> str:
         first = frame.iloc[0]
         parts += [f"## {file.stem}: {first['questions']:,} questions over {first['passages']:,} passages"]
         parts += [f"Threads: {first['threads']}; load of the machine at the end: {first['load']}."]
-        shown = frame[["recall@2", "recall@5", "recall@10", "ms", "memory_mb"]].dropna(axis=1)
+        shown = frame.reindex(columns=["recall@2", "recall@5", "recall@10", "ms", "memory_mb"]).dropna(axis=1)
         named = {"ms": "ms a query", "memory_mb": "memory, MB"}
         parts += [table("system", shown.rename(columns=named).map("{:,.1f}".format))]
     return page(*parts)
