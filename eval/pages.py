@@ -4,8 +4,7 @@
 
 Every file of docs/results, and docs/differences.md, is written here and nowhere else. The results are an index, a page
 a kept comparison, sweep and ledger, what was chosen by looking at questions, and how costs grow with a corpus. The
-README's table stands between two comments.
-A test writes all of it again and compares.
+README's table stands between two comments. A test writes all of it again and compares.
 """
 
 from __future__ import annotations
@@ -209,9 +208,9 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
     return {"index.md": index(studies, list(made)), **made}
 
 
-def headline(studies: Mapping[str, Study]) -> str:
+def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -> str:
     """The README's block: one row a system, recall@5 of every set and the means over sets."""
-    parts = {label: studies[name] for name, label in HEADLINE.items() if name in studies}
+    parts = {label: studies[name] for name, label in sets.items() if name in studies}
     five, tokens = macro({label: study.per_query for label, study in parts.items()}, "recall@5", "recall@500tokens")
     systems = five["mean"].sort_values(kind="stable").index
     cells = {
@@ -236,7 +235,8 @@ def index(studies: Mapping[str, Study], names: Sequence[str]) -> str:
     others += [f"- [A sweep: {name[6:-3]}]({name})" for name in names if name.startswith("sweep-")]
     recall, every = "![Recall@5 with 95 % intervals](recall.svg)", "## Every comparison that is kept"
     table = pipe_table(head, rows, head[3:])
-    return page(*opening("index"), headline(studies), recall, every, table, "## Beside them", others)
+    blind = [f"## {TEXTS['blind']['title']}", TEXTS["blind"]["about"], headline(studies, TEXTS["blind"]["sets"])]
+    return page(*opening("index"), headline(studies), recall, *blind, every, table, "## Beside them", others)
 
 
 def ledger() -> str:
