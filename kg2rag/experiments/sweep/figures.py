@@ -1,6 +1,6 @@
-"""Tables of a sweep -> figures: the effect of each parameter, and scores against time.
+"""Tables of a sweep -> figures of the effect of each parameter, and the page.
 
-All show dev scores, by which configurations are selected, in the colours of `kg2rag.report.plots`.
+They show dev scores, by which configurations are selected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kg2rag.evaluation.metrics import bounds
@@ -19,8 +18,8 @@ from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
 from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots
 from kg2rag.report.html import document, render
-from kg2rag.report.plots import GREY, INK, PALETTE, marks
-from kg2rag.report.plots.style import bare, figure, panels
+from kg2rag.report.plots import GREY, INK, PALETTE
+from kg2rag.report.plots.style import bare, panels
 from kg2rag.retrievers.systems import parameters
 from kg2rag.types import FloatArray
 
@@ -75,41 +74,11 @@ def main_effects(result: SweepResult, system: str) -> Figure:
         long = sum(len(name) + 2 for name in part["value"]) > 30  # letters that have room
         slant: Any = {"rotation": 30, "ha": "right"} if long else {}
         axis.set_xticks(places, list(part["value"]), parse_math=False, **slant)
-        _plain(axis, f"{name}: {part['says'].iloc[0]}" if part["says"].iloc[0] else name)
+        title = f"{name}: {part['says'].iloc[0]}" if part["says"].iloc[0] else name
+        axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+        bare(axis)
+        axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
     axes[0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
-    return made
-
-
-def front(costs: FloatArray, gains: FloatArray) -> list[int]:
-    """The places of the points that no other beats, having a cost as low and a gain as high, one of them better.
-
-    By rising cost; equal points are all on the front.
-    """
-    as_good = (costs <= costs[:, None]) & (gains >= gains[:, None])
-    better = (costs < costs[:, None]) | (gains > gains[:, None])
-    on = np.flatnonzero(~(as_good & better).any(axis=1))
-    return [int(at) for at in on[np.argsort(costs[on], kind="stable")]]
-
-
-def pareto(result: SweepResult) -> Figure:
-    """Dev score against milliseconds a query; the front is joined, systems are colours."""
-    frame = result.to_frame()
-    gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
-    costs = frame["ms_per_query"].to_numpy(dtype=float)
-    known = np.flatnonzero(np.isfinite(costs))
-    made = figure(3.9)
-    axis = made.subplots()
-    for system, mark in marks(list(dict.fromkeys(frame["system"])), "").items():
-        at = known[(frame["system"] == system).to_numpy()[known]]
-        shape: Any = {"marker": mark.point, "color": mark.colour, "label": system}
-        axis.scatter(costs[at], gains[at], s=24, alpha=0.65, linewidth=0, **shape)
-    on = known[front(costs[known], gains[known])]
-    axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
-    axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
-    axis.set_xlabel("milliseconds per query", fontsize=9.5, color=INK)
-    axis.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
-    _plain(axis, "")
-    made.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
     return made
 
 
@@ -145,22 +114,14 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
 
 
-def _plain(axis: Axes, title: str) -> None:
-    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
-    bare(axis)
-    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
-
-
 def to_html(result: SweepResult) -> str:
     """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
     shown: dict[str, Any] = {key: {} for key in ("chosen", "note", "figures", "columns", "best")}
     if result.numbers:
         best = result.top()
-        drawn: dict[str, dict[str, str]] = {"": {"pareto": plots.to_svg(pareto(result), "pareto")}}
-        for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
-            drawn[system] = {}
-            if len(effects(result, system)):
-                drawn[system]["effects"] = plots.to_svg(main_effects(result, system), f"effects{number}")
+        named = enumerate(dict.fromkeys(result.to_frame()["system"]))
+        some = {f"effects{number}": one for number, one in named if len(effects(result, one))}
+        drawn = {one: plots.to_svg(main_effects(result, one), id_) for id_, one in some.items()}
         shown = {"chosen": result.chosen(), "note": result.note(), "figures": drawn}
         shown |= {"columns": list(best.columns), "best": best.astype(str).to_numpy().tolist()}
     body = render(

@@ -131,6 +131,7 @@ class WalkGraph:
         `starts` are found first, in the order given. `within` : (n_nodes,) whether a node may be entered.
         """
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
+        starts = starts[~closed[starts]]
         found, cut = _first(self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most)
         return np.sort(found), cut
 
@@ -147,23 +148,18 @@ def _first(
     indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
 ) -> tuple[IntArray, bool]:
     """The nodes that a breadth-first search finds first, and whether there are more than `most`; it fills `closed`."""
-    found, n, at = np.empty(most, np.int64), 0, 0
-    for node in starts:
-        if not closed[node]:
-            if n == most:
-                return found, True
-            closed[node], found[n] = True, node
-            n += 1
-    while at < n:
-        for entry in range(indptr[found[at]], indptr[found[at] + 1]):
-            node = sources[entry]
-            if not closed[node]:
-                if n == most:
-                    return found, True
+    found, n = np.empty(max(most, len(starts)), np.int64), len(starts)
+    found[:n], closed[starts] = starts, True
+    for at in range(most):
+        if at == n:
+            return found[:n], False
+        for node in sources[indptr[found[at]] : indptr[found[at] + 1]]:
+            if not closed[node] and n < most:
                 closed[node], found[n] = True, node
                 n += 1
-        at += 1
-    return found[:n], False
+            elif not closed[node]:
+                return found[:most], True
+    return found[:most], n > most
 
 
 @numba.njit(cache=True)
@@ -171,9 +167,7 @@ def _between(
     indptr: IntArray, sources: Codes, nodes: IntArray, known: NDArray[np.bool_], number: Codes
 ) -> tuple[IntArray, IntArray, Codes]:
     """The edges to some nodes from those that are known: where each node's begin, their places, their sources."""
-    most = 0
-    for node in nodes:
-        most += indptr[node + 1] - indptr[node]
+    most = (indptr[nodes + 1] - indptr[nodes]).sum()
     begins, entries, found = np.zeros(len(nodes) + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
     n = 0
     for i in range(len(nodes)):

@@ -157,14 +157,6 @@ class Resolution:
             into[merge.source] = into[merge.target]
         return merged(self.original, into) if self.merges else self.original
 
-    def undo(self, merges: Iterable[int] | None = None) -> Resolution:
-        """The resolution without some of its merges, by their rows in `table`; without all where none are named."""
-        rows = set(range(len(self)) if merges is None else merges)
-        if beyond := rows.difference(range(len(self))):
-            raise IndexError(f"There is no merge {min(beyond)}; there are {len(self)}, counted from 0.")
-        left = tuple(merge for row, merge in enumerate(self.merges) if row not in rows)
-        return Resolution(self.original, left, self.notes)
-
     @property
     def table(self) -> pd.DataFrame:
         """One row a merge: from, to, method, score, and how often the corpus names each of the two."""

@@ -201,11 +201,6 @@ class FactGraph(MentionGraph):
     facts: KnowledgeGraph
     triples: IntArray
 
-    @property
-    def first_entity(self) -> int:
-        """The node of entity 0."""
-        return self.n_nodes - self.facts.n_entities
-
     def fact(self, edge: int) -> Triple | None:
         """The triple behind an edge between two entities."""
         triple = int(self.triples[edge])
@@ -226,8 +221,8 @@ class FactGraph(MentionGraph):
 
     def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
         """A restart in which the two ends of each triple have half of its share."""
-        table = self.facts.triples
-        ends = self.first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
+        table, first = self.facts.triples, self.n_nodes - self.facts.n_entities  # the node of entity 0
+        ends = first + np.concatenate([table.heads[triples], table.tails[triples]])
         return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 

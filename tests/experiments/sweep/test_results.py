@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg2rag.experiments.sweep import Sweep, SweepResult
-from kg2rag.experiments.sweep.figures import effects, front, main_effects, pareto
+from kg2rag.experiments.sweep.figures import effects, main_effects
 from kg2rag.text.records import DataError
 
 Make = Callable[..., Sweep]
@@ -103,15 +101,6 @@ def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() 
     assert table.loc[("k1", "0.9"), "mean"] == pytest.approx(0.4)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_the_front_is_what_its_definition_says(points: list[tuple[int, int]]) -> None:
-    def beaten(one: tuple[int, int]) -> bool:
-        return any(c <= one[0] and g >= one[1] and (c, g) != one for c, g in points)
-
-    expected = {i for i, point in enumerate(points) if not beaten(point)}
-    assert set(front(*np.array(points, dtype=float).T)) == expected
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ran")
@@ -128,14 +117,13 @@ def ran(sweep: Make, folder: Path) -> SweepResult:
 
 def test_figures_are_drawn_of_systems_that_were_run(ran: SweepResult) -> None:
     assert {axis.get_title(loc="left").partition(":")[0] for axis in main_effects(ran, "bm25").axes} == {"b", "k1"}
-    assert len(pareto(ran).axes) == 1
     with pytest.raises(ValueError, match=r"'kg2rag'.*bm25, dense"):
         main_effects(ran, "kg2rag")
 
 
 def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: Path) -> None:
     page = ran.save(tmp_path).read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     assert "src=" not in page
     assert "http://www.w3.org" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace(
         'xmlns:xlink="http://www.w3.org/1999/xlink"', ""

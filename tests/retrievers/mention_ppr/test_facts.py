@@ -50,7 +50,7 @@ def edges(graph: MentionGraph, kind: int) -> dict[tuple[int, int], float]:
 
 
 def test_entities_come_behind_the_nodes_of_the_mention_graph(mentions: MentionGraph, graph: FactGraph) -> None:
-    assert (mentions.n_nodes, graph.n_nodes, graph.first_entity) == (3, 6, 3)
+    assert (mentions.n_nodes, graph.n_nodes, graph.facts.n_entities) == (3, 6, 3)
     assert graph.facts.names == ("Burton", "Ed Wood", "artist")
 
 
