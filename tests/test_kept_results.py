@@ -46,6 +46,8 @@ MADE = {
     "costs/2wiki-1000.parquet": "bench/strategies.py",
     "peers/musique-100.parquet": "bench/peers.py",
     "peers/hotpotqa-300.parquet": "bench/peers.py",
+    "peers/invented-10000.parquet": "bench/peers.py",
+    "peers/invented-100000.parquet": "bench/peers.py",
 }
 """File that is no comparison's -> the program that writes it."""
 

@@ -2,6 +2,7 @@
 
     python eval/bench/peers.py musique --path FOLDER --graph 'openie(FILE)' --out peers/musique-100.parquet
     python eval/bench/peers.py hotpotqa --path FOLDER --graph 'subkgs(FILE)' --out peers/hotpotqa-300.parquet
+    python eval/bench/peers.py invented --passages 10000 --out peers/invented-10000.parquet
     python eval/bench/peers.py invented --passages 100000 --out peers/invented-100000.parquet
 
 `hubmesh` (0.4, its defaults) makes its own graph of spaCy's names; what of spaCy's pipeline names do not need is left
