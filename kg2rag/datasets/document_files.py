@@ -90,7 +90,7 @@ def pdf(file: Path) -> Contents:
         texts = (page.get_text_bounded() for page in pages)
         plain = (re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").strip("\n") for text in texts)
         outline = outline or _by_fonts(pages)
-        return "", pdf_blocks([text.split("\n") for text in plain], outline)
+        return "", pdf_blocks([text.split("\n") for text in plain], outline, by_lines=not toc)
 
 
 def _by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
@@ -128,10 +128,13 @@ def _by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
     return {place: 1 + sizes.index(size) for place, size in found.items()}
 
 
-def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str], int]) -> list[Block]:
+def pdf_blocks(
+    pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str], int], *, by_lines: bool = False
+) -> list[Block]:
     """Lines joined to paragraphs, running heads and tables of contents left out.
 
     `outline` : (page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading.
+    `by_lines` : the outline has lines, of which two that follow each other may be one heading; else whole headings.
     """
     edges = Counter(key for lines in pages for key in {*map(_key, lines[:1]), *map(_key, lines[-1:])})
     often = {key for key, count in edges.items() if count >= min(_EDGE, max(2, len(pages)))}
@@ -150,7 +153,7 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Mapping[tuple[int, str],
                 blocks.append(Block(open_))
                 open_ = ""
             if level:
-                wrapped = bool(blocks) and blocks[-1].level == level and not line[:1].isdigit()
+                wrapped = by_lines and bool(blocks) and blocks[-1].level == level and not line[:1].isdigit()
                 head = f"{blocks.pop().text} {line}" if wrapped else line  # of two lines
                 blocks.append(Block(head, level))
                 contents = _key(head) in _CONTENTS

@@ -65,7 +65,6 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     unread = Counter(field for row in asked for field in row if field not in FrameQuestion.model_fields)
     for at, row in enumerate(asked, start=1):
         row["id"] = identifier(row.get("id"), where, at)
-        row["judged"] = row["judged"] if isinstance(row.get("judged"), Mapping) else {}
         if isinstance(row.get("answers"), str):
             row["answers"] = [row["answers"]]
         if (gold := row.get("gold")) is not None:

@@ -215,6 +215,14 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
     assert not any("Chapter" in one.text or ". . ." in one.text for one in blocks)
 
 
+def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():
+    found = [
+        (one.text, one.level)
+        for one in pdf_blocks([["Clay", "Grog", "It is ground."]], {(0, "clay"): 1, (0, "grog"): 1})
+    ]
+    assert found == [("Clay", 1), ("Grog", 1), ("It is ground.", 0)]
+
+
 def test_a_pdf_without_an_outline_has_its_title_and_headings_by_their_letters(tmp_path, store):
     lines = [
         ("Firing", 24, 1),

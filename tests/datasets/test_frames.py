@@ -32,6 +32,12 @@ def test_gold_may_have_grades():
     assert (data.name, data.questions[0].answers) == ("mine", ("Ada",))
 
 
+def test_judgements_that_are_no_mapping_are_refused_and_not_dropped():
+    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]], "judged": ["yes"]})
+    with pytest.raises(ValueError, match="judged"):
+        from_frames(CORPUS, questions)
+
+
 ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 
 
