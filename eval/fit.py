@@ -44,6 +44,7 @@ from kg2rag.retrievers.mention_chains.chains import (
 )
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.words import digest
+from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, QADataset
 
 if TYPE_CHECKING:
@@ -343,7 +344,11 @@ def main(
 ) -> None:
     """Fit on questions with gold."""
     model = SentenceEncoder(encoder, dtype=dtype)
-    about = {name: each for name, each in table("train").items() if not of or name in of.split(",")}
+    about = table("train")
+    if of:
+        if strangers := [name for name in of.split(",") if name not in about]:
+            raise typer.BadParameter(unknown("training set", strangers[0], about))
+        about = {name: about[name] for name in about if name in of.split(",")}
     chained = {name for name, each in about.items() if each.get("chains")}
     sources = {n: sampled(data, n, questions) if questions else load_set(data, n, "train") for n in about}
     seen = {question.id for question in load_set(data, LEFT_OUT).questions}

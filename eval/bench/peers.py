@@ -112,7 +112,7 @@ class ByIgraph(HippoRAG2):
 def main(
     dataset: Annotated[str, typer.Argument(help="A data set, or invented.")],
     path: Annotated[Path | None, typer.Option()] = None,
-    graph: Annotated[str, typer.Option(help="The source of the triples that HippoRAG 2 walks.")] = "mentions",
+    graph: Annotated[str, typer.Option(help="The source of the triples that HippoRAG 2 walks; of a data set.")] = "",
     setting: Annotated[str | None, typer.Option()] = None,
     passages: Annotated[int, typer.Option(help="Of an invented corpus.")] = 10_000,
     work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path("data/cache/scale"),
@@ -121,6 +121,8 @@ def main(
     one: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Compare on one set, each system in a process of its own."""
+    if dataset != "invented" and not graph:
+        raise typer.BadParameter("A data set needs --graph, the triples that HippoRAG 2 walks.")
     if one:
         data, kb = (
             invented(work, passages)
