@@ -136,11 +136,11 @@ class WalkGraph:
         return np.sort(found), cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
-        """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
-        known, number = np.zeros(self.n_nodes, dtype=np.bool_), np.empty(self.n_nodes, dtype=np.int32)
-        known[nodes], number[nodes] = True, np.arange(len(nodes))
-        indptr, entries, sources = _between(self.indptr, self.sources, nodes, known, number)
-        return WalkGraph(indptr, sources, self.weights[entries], self.edges[entries], self.symmetric)
+        """The graph of these nodes (ascending, each once), renumbered; its `edges` are places among those of this."""
+        number = np.full(self.n_nodes, -1, dtype=np.int32)
+        number[nodes] = np.arange(len(nodes))
+        indptr, entries, sources = _between(self.indptr, self.sources, nodes, number)
+        return WalkGraph(indptr, sources, self.weights[entries], entries, self.symmetric)
 
 
 @numba.njit(cache=True)
@@ -164,16 +164,17 @@ def _first(
 
 @numba.njit(cache=True)
 def _between(
-    indptr: IntArray, sources: Codes, nodes: IntArray, known: NDArray[np.bool_], number: Codes
+    indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes
 ) -> tuple[IntArray, IntArray, Codes]:
-    """The edges to some nodes from those that are known: where each node's begin, their places, their sources."""
+    """The edges to some nodes from those with a number: where each node's begin, their places, sources' numbers."""
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
     begins, entries, found = np.zeros(len(nodes) + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
     n = 0
     for i in range(len(nodes)):
         for entry in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if known[sources[entry]]:
-                entries[n], found[n] = entry, number[sources[entry]]
+            source = number[sources[entry]]
+            if source >= 0:
+                entries[n], found[n] = entry, source
                 n += 1
         begins[i + 1] = n
     return begins, entries[:n], found[:n]
@@ -184,13 +185,14 @@ class Walk:
     """Where one query's walk is.
 
     `shares`, (graph.n_nodes,), are those that each node holds, 1 in all; all 0 where it starts nowhere. `nodes`
-    ascend: of a part of a graph, which nodes of the whole it has. `cut` : there were more than `reach`.
+    ascend: of a part of a graph, which nodes of `whole` it has. `cut` : there were more than `reach`.
     """
 
     graph: WalkGraph
     shares: FloatArray
     nodes: IntArray | None = None
     cut: bool = False
+    whole: WalkGraph | None = None
 
     def dense(self, n_nodes: int) -> FloatArray:
         """(n_nodes,) the shares of the first nodes of the whole graph."""
@@ -216,7 +218,9 @@ class Walk:
         order = order[run_starts(which[order])] if len(order) else order
         order = order[brought[order] > 0]
         at, source = known[which[order]], sources[order].astype(np.int64)
-        edge[at], before[at] = self.graph.edges[entries[order]], source if self.nodes is None else self.nodes[source]
+        taken = self.graph.edges[entries[order]]
+        edge[at] = taken if self.whole is None else self.whole.edges[taken]
+        before[at] = source if self.nodes is None else self.nodes[source]
         return edge, before
 
 
@@ -255,7 +259,7 @@ def walks(
         start, scope = starts[block[0]], scopes[block[0]]
         nodes, cut = graph.reached(start.nodes[np.argsort(-start.weights, kind="stable")], reach, scope)
         part = graph.induced(nodes)
-        return [Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut)]
+        return [Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut, graph)]
 
     blocks = [whole[begin : begin + TOGETHER] for begin in range(0, len(whole), TOGETHER)]
     blocks += [[i] for i in sorted(set(range(len(starts))) - set(whole))]

@@ -167,7 +167,7 @@ class MentionChains(VectorRetriever):
         """Which encoder the coefficients were fitted with, where another one is in use."""
         fitted = read_coefficients(self.coefficients).fitted.get("encoder")
         same = getattr(self.kb.embedder, "model", "") == fitted
-        return "" if same else f"its coefficients were fitted with {fitted}; eval/fit.py fits others."
+        return "" if same else f"its coefficients were fitted with {fitted}; eval/fit.py fits others"
 
     def seen(self, queries: Sequence[Query]) -> int:
         """How many of some queries the coefficients were fitted on."""
