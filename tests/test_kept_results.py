@@ -139,7 +139,7 @@ def loaded(config: dict[str, object], name: str, shared_data: Path) -> QADataset
     command = tomllib.loads((RESULTS.parent / "kept.toml").read_text(encoding="utf-8"))[name]["command"]
     folder = shared_data / command.split("--path DATA/")[1].split()[0]
     if name.startswith("blind-") and not folder.exists():
-        pytest.skip("python eval/blind.py PACKAGES DATA/blind makes this set")
+        pytest.skip("eval/blind.py and eval/blind_code.py make these sets")
     chosen = {option: source[option] for option in ("split", "setting", "passages") if source.get(option)}
     data = kg2rag.load(source["loader"], path=folder, **chosen)
     assert data.corpus.fingerprint == about["corpus_fingerprint"]
