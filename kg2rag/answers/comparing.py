@@ -12,7 +12,7 @@ import pandas as pd
 
 from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
-from kg2rag.answers.scores import Rules, check_answers, check_rules, mean_scores, score_answers
+from kg2rag.answers.scores import Rules, check_answers, mean_scores, score_answers
 from kg2rag.compute import write
 from kg2rag.evaluation.comparing import given_systems
 from kg2rag.knowledge import KnowledgeBase
@@ -102,7 +102,7 @@ def compare_answers(
     Raises ValueError: no system, one whose name cannot name a file, a question without gold answers. CompletionError:
     the endpoint refuses key or model.
     """
-    check_rules(rules)
+    require("rules", rules, Rules)
     require("k", k, int, at_least(1))
     given = given_systems(systems, None, data)
     check_answers(data)

@@ -15,14 +15,14 @@ import re
 import string
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from kg2rag.answers.reader import Answers
 from kg2rag.evaluation.statistics import interval_of_mean
-from kg2rag.types import QADataset
+from kg2rag.types import QADataset, require
 
 Rules = Literal["squad", "hotpotqa", "musique"]
 
@@ -55,7 +55,7 @@ def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") 
     Exact match and F1 are each the maximum over gold answers, not necessarily the same one; precision and recall are
     those of the best F1.
     """
-    check_rules(rules)
+    require("rules", rules, Rules)
     if not golds:
         raise ValueError(f"No gold answer to score {prediction!r} against.")
     guess = normalise_answer(prediction)
@@ -63,12 +63,6 @@ def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") 
     overlaps = [_overlap(guess, gold, rules) for gold in wanted]
     f1, precision, recall = max(overlaps, key=lambda overlap: overlap[0])
     return AnswerScore(float(guess in wanted), f1, precision, recall)
-
-
-def check_rules(rules: str) -> None:
-    """Raise ValueError where no scorer has that name."""
-    if rules not in get_args(Rules):
-        raise ValueError(f"Unknown rules {rules!r}. Known: {', '.join(get_args(Rules))}.")
 
 
 def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
@@ -92,7 +86,7 @@ def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") 
     `mean_scores` has the means. ValueError: a question without gold answers; a set of answers that is not to the
     questions of this set.
     """
-    check_rules(rules)
+    require("rules", rules, Rules)
     check_answers(data)
     ids, known = {question.id for question in data.questions}, set(answers.outcomes)
     if odd := sorted(ids ^ known):

@@ -10,14 +10,7 @@ from typing import Literal
 import typer
 
 from kg2rag.cli.declared import SOME_FAILED, arg, opt, show, show_table, spread, tell
-from kg2rag.cli.options import (
-    GRAPHS,
-    DataOptions,
-    DrawOptions,
-    EncoderOptions,
-    ModelOptions,
-    SystemOptions,
-)
+from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, EncoderOptions, ModelOptions, SystemOptions
 
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
