@@ -3,14 +3,15 @@
     python eval/bench/scale.py --passages 10000,100000 --out eval/results/scale
     python eval/bench/scale.py --passages 1000000 --parts mentions,mention_graph,bm25 --systems mention_ppr --out FOLDER
 
-The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a process of its own and a
-line of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes
-on; delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened
-once from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked
-all questions in one batch (the best of three), and some of them one by one. Where the machine has other work, processor
-time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages included, and summed
-over the processes that the measured one starts; `input_gb` is what it was before the work began, `anonymous_gb` what of
-it no file backs at the end. Linux only: all of this is read from /proc.
+The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a process of its own and a line
+of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes on;
+delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened once
+from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked all
+questions in one batch (the best of three), and some of them one by one. `walk` is what `mention_ppr` does between its
+start and its ranking: it finds the part of the graph within reach, and PageRank over that. Where the machine has other
+work, processor time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages
+included, and summed over the processes that the measured one starts; `input_gb` is what it was before the work began,
+`anonymous_gb` what of it no file backs at the end. Linux only: all of this is read from /proc.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "fact_vectors": ("phrases",),
     "phrase_graph": ("phrase_vectors",),
 }
-SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,mention_chains,linearrag,hippo2"
+SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,walk,mention_chains,linearrag,hippo2"
 DEPTH = 100  # hits a query
 REPEATS = 3
 ENOUGH = 60.0  # seconds after which a batch is not repeated
@@ -234,15 +235,18 @@ def part(kb: KnowledgeBase, name: str) -> dict[str, object]:
     return {"seconds": round(seconds, 3), "seconds_cpu": round(processor, 3), "input_gb": round(before, 3)}
 
 
-def system(kb: object, about: Mapping[str, object], folder: Path) -> dict[str, object]:
+def system(kb: KnowledgeBase, about: Mapping[str, object], folder: Path) -> dict[str, object]:
     """The first answer of a system, and its milliseconds a query when it is prepared."""
+    from scale_inputs import Walk
+
     from kg2rag import Query
     from kg2rag.retrievers.systems import build
 
     records = map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines())
     queries = [Query(record["id"], record["question"]) for record in records]
     before, (name, *settings) = status("self", "VmHWM"), str(about["name"]).split()
-    retriever = build(name, kb, **{key: _value(text) for key, text in (each.split("=") for each in settings)})
+    given = {key: _value(text) for key, text in (each.split("=") for each in settings)}
+    retriever = Walk(kb) if name == "walk" else build(name, kb, **given)
     retriever.retrieve(queries[-1], DEPTH)
     times = {"first_answer_s": time.time() - float(str(about["begin"])), "first_answer_s_cpu": Clock.busy()}
     clock = Clock()

@@ -1,4 +1,4 @@
-"""What `scale.py` measures with: invented corpora of any size with their triples, an encoder that costs nothing."""
+"""What `scale.py` measures with: invented corpora with their triples, an encoder that costs nothing, walks alone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ import kg2rag
 from kg2rag import Passage
 from kg2rag.compute import Store, new_folder
 from kg2rag.compute.vectors import VectorCache
+from kg2rag.knowledge.graph.pagerank import NodeWeights
+from kg2rag.knowledge.graph.pagerank import Walk as Walked
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 
 RELATIONS = ("was taught by", "praised", "wrote to", "travelled with", "succeeded")
 BLOCK, WORDS = 8192, 50_000  # passages at a time, and invented words
@@ -59,6 +63,28 @@ def word(number: int) -> str:
 def name(number: int) -> str:
     """A first and a last name, as no other number has."""
     return f"{word(number % 1201 + 7).title()} {word(number // 1201 + WORDS).title()}"
+
+
+class Walk:
+    """The walks of `mention_ppr` alone: where each starts is found once."""
+
+    def __init__(self, kb: kg2rag.KnowledgeBase) -> None:
+        self.system, self.dense, self.starts = MentionPPR(kb), Dense(kb), dict[str, NodeWeights]()
+
+    def prepare(self, queries: Sequence[kg2rag.Query]) -> None:
+        """Find the starts."""
+        if new := [query for query in queries if query.id not in self.starts]:
+            starts, _ = self.system.restarts(new, self.dense.retrieve_batch(new, self.system.depth))
+            self.starts |= zip((query.id for query in new), starts, strict=True)
+
+    def retrieve_batch(self, queries: Sequence[kg2rag.Query], depth: int) -> list[Walked]:  # noqa: ARG002
+        """Walk."""
+        self.prepare(queries)
+        return self.system.walks([self.starts[query.id] for query in queries], [None] * len(queries))
+
+    def retrieve(self, query: kg2rag.Query, depth: int) -> Walked:
+        """Walk from one start."""
+        return self.retrieve_batch([query], depth)[0]
 
 
 def hashing() -> object:
