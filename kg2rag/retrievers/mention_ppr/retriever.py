@@ -28,7 +28,7 @@ from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, abo
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 BLOCK = 64  # queries walked together
-REACH = 42_000
+REACH = 30_000
 """Nodes that a walk is over at most, where not given: its time does not grow with a corpus beyond that."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
