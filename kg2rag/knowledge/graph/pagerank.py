@@ -163,9 +163,7 @@ def _first(
 
 
 @numba.njit(cache=True)
-def _between(
-    indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes
-) -> tuple[IntArray, IntArray, Codes]:
+def _between(indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes) -> tuple[IntArray, IntArray, Codes]:
     """The edges to some nodes from those with a number: where each node's begin, their places, sources' numbers."""
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
     begins, entries, found = np.zeros(len(nodes) + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
