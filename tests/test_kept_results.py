@@ -126,7 +126,9 @@ def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Pa
         run = Recorded.of(file, data.corpus)
         answered = frozenset(query.id for query in data.queries) - set(run.run)
         run = Recorded(data.corpus, run.run, str(system), answered)
-        metrics = [column for column in rows.columns if column not in ABOUT]
+        # The tokens of another encoder are counted by its own tokenizer, which is not at hand.
+        counted = "all-MiniLM-L6-v2" in str(config["tokens"])
+        metrics = [name for name in rows.columns if name not in ABOUT and (counted or not name.endswith("tokens"))]
         scores = evaluate(run.retrieve_batch(data.queries, 20), data, metrics, name=str(system))
         kept = rows.set_index("query_id")[metrics]
         pd.testing.assert_frame_equal(scores, kept, check_index_type=False, check_dtype=False, rtol=0, atol=1e-12)
