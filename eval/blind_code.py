@@ -5,8 +5,9 @@
 A question is the first sentence of a function's docstring; its gold is that function, without docstring and decorators,
 written by `ast.unparse`. The passages are functions of all packages, in one pool, without titles. Left out are tests,
 questions of fewer or more words than `WORDS`, functions of fewer or more characters than `CHARACTERS`, and every
-question and function that occurs more than once. What gold misses: another function that does the same counts as wrong.
-People who search for code ask otherwise: the docstring's author knew the function, and its name often says the same.
+question and function that occurs more than once. What gold misses: another function that does the same counts as wrong,
+as does one around it. People who search for code ask otherwise: the docstring's author knew the function, and its name
+often says the same.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Annotated
 import typer
 from blind import lines
 
+from kg2rag.compute import new_folder
 from kg2rag.text.records import sha256
 
 PACKAGES = {
@@ -53,12 +55,14 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
     asked, coded = Counter(question.casefold() for question, _ in found), Counter(code for _, code in found)
     once = [(question, code) for question, code in found if asked[question.casefold()] == coded[code] == 1]
     chosen = random.Random(0).sample(once, PASSAGES)
-    (out / "qrels").mkdir(parents=True, exist_ok=True)
-    lines(out / "corpus.jsonl", [json.dumps({"_id": f"f{at}", "text": code}) for at, (_, code) in enumerate(chosen)])
-    questions = [question for question, _ in chosen[:QUESTIONS]]
-    lines(out / "queries.jsonl", [json.dumps({"_id": f"q{at}", "text": text}) for at, text in enumerate(questions)])
+    passages = [{"_id": f"f{at}", "text": code} for at, (_, code) in enumerate(chosen)]
+    queries = [{"_id": f"q{at}", "text": question} for at, (question, _) in enumerate(chosen[:QUESTIONS])]
     judged = [f"q{at}\tf{at}\t1" for at in range(QUESTIONS)]
-    lines(out / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *judged])
+    with new_folder(out) as partial:
+        (partial / "qrels").mkdir()
+        lines(partial / "corpus.jsonl", map(json.dumps, passages))
+        lines(partial / "queries.jsonl", map(json.dumps, queries))
+        lines(partial / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *judged])
     typer.echo(f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(once):,} functions")
     for file in sorted(out.rglob("*.*")):
         typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
@@ -67,6 +71,8 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
 def functions(package: str) -> Iterator[tuple[str, str]]:
     """The question and the code of each function with a docstring, in the order of files and lines."""
     files = sorted(str(file) for file in distribution(package).files or () if file.suffix == ".py")
+    if not files:
+        raise FileNotFoundError(f"The installed {package} lists no Python files. Install it from a wheel.")
     for file in files:
         if _TEST.search(file):
             continue

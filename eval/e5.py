@@ -30,6 +30,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+from kg2rag.compute import new_folder
 from kg2rag.text.records import sha256
 
 WEIGHTS = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # sha256 of the package's file
@@ -109,9 +110,8 @@ def main(
         pad_token_id=tokenizer.pad_token_id,
     )
     model = BertModel(config)
-    weights = {
-        name: torch.zeros_like(one) for name, one in model.state_dict().items()
-    }  # of the pooler, which none reads
+    # Zeros stay for the pooler, which the package lacks and nothing reads.
+    weights = {name: torch.zeros_like(one) for name, one in model.state_dict().items()}
     for _ in range(*packed.read("i")):
         (length,) = packed.read("H")
         name = packed.data[packed.at : packed.at + length].decode()
@@ -121,12 +121,12 @@ def main(
         found = packed.tensor(start, size, blocks=bool(blocks))
         weights[known] = torch.from_numpy(found.copy()).reshape(weights[known].shape)
     model.load_state_dict(weights)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, new_folder(out) as partial:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         modules = [Transformer(folder, max_seq_length=LIMIT), Pooling(hidden, "mean"), Normalize()]
         prompts = {"query": "query: ", "document": "passage: "}
-        SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(out))
+        SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(partial))
 
 
 def named(name: str) -> str:

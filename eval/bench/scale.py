@@ -246,7 +246,7 @@ def system(kb: KnowledgeBase, about: Mapping[str, object], folder: Path) -> dict
     queries = [Query(record["id"], record["question"]) for record in records]
     before, (name, *settings) = status("self", "VmHWM"), str(about["name"]).split()
     given = {key: _value(text) for key, text in (each.split("=") for each in settings)}
-    retriever = Walk(kb) if name == "walk" else build(name, kb, **given)
+    retriever = Walk(kb, **given) if name == "walk" else build(name, kb, **given)
     retriever.retrieve(queries[-1], DEPTH)
     times = {"first_answer_s": time.time() - float(str(about["begin"])), "first_answer_s_cpu": Clock.busy()}
     clock = Clock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,10 +67,10 @@ def name(number: int) -> str:
 
 
 class Walk:
-    """The walks of `mention_ppr` alone: where each starts is found once."""
+    """The walks of `mention_ppr` alone, with its parameters: where each starts is found once."""
 
-    def __init__(self, kb: kg2rag.KnowledgeBase) -> None:
-        self.system, self.dense, self.starts = MentionPPR(kb), Dense(kb), dict[str, NodeWeights]()
+    def __init__(self, kb: kg2rag.KnowledgeBase, **given: Any) -> None:
+        self.system, self.dense, self.starts = MentionPPR(kb, **given), Dense(kb), dict[str, NodeWeights]()
 
     def prepare(self, queries: Sequence[kg2rag.Query]) -> None:
         """Find the starts."""
