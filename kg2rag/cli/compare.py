@@ -44,11 +44,7 @@ class Asked:
 
 @spread(dataset="bundled")
 def compare(
-    data: DrawOptions,
-    on: SystemOptions,
-    by: WorkerOptions,
-    asked: Asked,
-    further: list[str] | None = arg(None, MACRO),
+    data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Asked, further: list[str] | None = arg(None, MACRO)
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -155,6 +156,19 @@ class SentenceEncoder:
                 cache.keep([given[row] for row in rows], unit(whole))
                 bar.update(len(rows))
         return [results[row] for row in range(len(given))]
+
+    def windows(self, texts: Sequence[str], store: Store) -> list[list[str]]:
+        """Each passage, then what it is cut at: stretches as long as the network reads at once, to its end."""
+        found, tokenizer = [[text] for text in map(well_formed, texts)], self.network.tokenizer
+        with _TURNS:
+            own = len(tokenizer(self._cache(store, "passage").prompt)["input_ids"])
+            room = max(self.network.max_seq_length - own, 1)
+            for windows in found:
+                if len(text := windows[0]) > room:
+                    cut = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+                    begins = [begin for begin, _ in cut["offset_mapping"][room::room]]
+                    windows += [text[begin:end] for begin, end in pairwise([*begins, None])]
+        return found
 
     def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
         """(n_texts, dim) unit vectors of texts behind a prompt; nothing is stored."""

@@ -65,10 +65,7 @@ def _of_hit(trial: Trial, query: Query, ranking: Ranking, hit: Hit) -> Iterator[
             yield "formula", f"{told} cannot be worked out: {error}"
         else:
             if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
-                yield (
-                    "formula",
-                    f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}",
-                )
+                yield ("formula", f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}")
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:

@@ -105,6 +105,20 @@ def test_a_longer_text_is_cut_and_a_lone_surrogate_is_a_replacement_character(pl
     assert np.array_equal(broken, mended)
 
 
+def test_windows_hold_every_token_of_a_text_and_leave_room_for_the_prompt(plain: Path, store: Store) -> None:
+    short = SentenceEncoder(str(plain), dtype="float32", max_tokens=8, passage_prompt="film ")
+    text = "river " * 12 + "canal"
+    once, long = short.windows(["canal", text], store)
+    assert (once, long[0]) == (["canal"], text)
+    read = [tokens for tokens, _ in short.encode_tokens(long, store, reduce=np.asarray)]
+    film, river, canal = map(tiny_model.VOCABULARY.index, ("film", "river", "canal"))
+    assert [tokens.tolist() for tokens in read] == [
+        [film, *[river] * 5],
+        [film, *[river] * 5],
+        [film, *[river] * 2, canal],
+    ]
+
+
 def test_prompts_come_from_the_caller_the_files_or_the_card_in_this_order(plain: Path, tmp_path: Path) -> None:
     store, bare = Store(tmp_path / "store"), SentenceEncoder(str(plain), dtype="float32")
     carded = called(plain, "e5-small-v2", tmp_path)

@@ -208,14 +208,10 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     best, places = pair.argmax(axis=0), np.arange(len(start))
     second = pair[best, places]
     pairs = _best_sets(pair, first[:, None], 3 * beam.width, beam.width)
-    third = _continued(evidence, start, ranker, beam, pairs)
+    third, walk_named = _continued(evidence, start, ranker, beam, pairs), evidence.alone["walk_gap"] * evidence.titles
     continues = np.isfinite(second)
     return Chains(
-        {
-            "second": np.where(continues, second, NO_SOURCE),
-            "third": third,
-            "walk_named": evidence.alone["walk_gap"] * evidence.titles,
-        },
+        {"second": np.where(continues, second, NO_SOURCE), "third": third, "walk_named": walk_named},
         np.where(continues, first[best], -1),
         {name: column[best, places] for name, column in signals.items() if name != "start"},
         pairs,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numba
@@ -27,13 +28,13 @@ from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
-VERSION = 3  # of what the store holds
+VERSION = 4  # of what the store holds
 AXES = 64
 SAMPLE = 256  # passages whose token vectors say what the axes are
 SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
-BLOCK = 16_384  # passages whose vectors are in memory together
+BLOCK = 4_096  # passages whose vectors are in memory together
 
 Bytes = NDArray[np.int8]
 
@@ -53,18 +54,21 @@ class TokenVectors:
     Attributes
     ----------
     axes : (dim, 64) on which the token vectors of the corpus vary most, less where they have fewer dimensions.
-    vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_passages + 1,) where each begins.
+    vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_windows + 1,) where each window begins.
+    windows : (n_passages + 1,) where the windows of each passage begin: one, or more where the encoder cuts it.
     rarity : (n_wordpieces,) see `rarity`.
     """
 
     axes: Matrix
     vectors: Bytes
     indptr: IntArray
+    windows: IntArray
     rarity: FloatArray
 
     def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
-        """(m, t) the highest cosine of each wordpiece of the question with one of the passage; 0 without any."""
-        found: FloatArray = _max_sim(self.vectors, self.indptr, rows, question.vectors / np.float32(SCALE))
+        """(m, t) the highest cosine of each wordpiece of the question with one of the passage's best window, or 0."""
+        scaled = question.vectors / np.float32(SCALE)
+        found: FloatArray = _max_sim(self.vectors, self.indptr, self.windows, rows, scaled, question.weights)
         return found
 
 
@@ -109,8 +113,9 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
         return None
     key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "version": VERSION}
     folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
-    axes, indptr, frequency = (np.load(folder / f"{name}.npy") for name in ("axes", "indptr", "frequency"))
-    return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, rarity(len(corpus), frequency))
+    arrays = (np.load(folder / f"{name}.npy") for name in ("axes", "indptr", "windows", "frequency"))
+    axes, indptr, windows, frequency = arrays
+    return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, windows, rarity(len(corpus), frequency))
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
@@ -118,7 +123,7 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
     The axes are those of a sample, whose vectors are kept until then: every passage is encoded once.
     """
-    frequency, lengths = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0]
+    frequency, lengths, windows = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0], [0]
     contents, n = kb.corpus.streamed_contents, len(kb.corpus)
     sample = range(0, n, -(-n // SAMPLE))
     known = dict(zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True))
@@ -130,18 +135,23 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, n, BLOCK):
-            block = dict(enumerate(contents[start : start + BLOCK], start))
-            found = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in known.items() if row in block}
-            rest = {row: text for row, text in block.items() if row not in found}
-            found |= zip(rest, encoder.encode_tokens(list(rest.values()), kb.store, reduce=as_bytes), strict=True)
-            for row in block:
-                frequency[np.unique(found[row][0])] += 1
-                lengths.append(len(found[row][0]))
-            yield np.concatenate([found[row][1] for row in block])
+            block = dict(enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start))
+            lacking = [window for row, each in block.items() for window in each[row in known :]]
+            rest = iter(encoder.encode_tokens(lacking, kb.store, reduce=as_bytes))
+            vectors: list[Bytes] = []
+            for row, each in block.items():
+                first = [(pieces, as_bytes(own)) for pieces, own in (known[row],)] if row in known else []
+                found = [*first, *islice(rest, len(each) - len(first))]
+                frequency[np.unique(np.concatenate([pieces for pieces, _ in found]))] += 1
+                lengths.extend(len(pieces) for pieces, _ in found)
+                windows.append(len(found))
+                vectors += [own for _, own in found]
+            yield np.concatenate(vectors)
 
     save_rows(folder / "vectors.npy", blocks())
     np.save(folder / "axes.npy", axes)
     np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
+    np.save(folder / "windows.npy", np.cumsum(windows, dtype=np.int64))
     np.save(folder / "frequency.npy", frequency)
 
 
@@ -152,7 +162,9 @@ def principal_axes(passages: Sequence[Matrix]) -> Matrix:
 
 
 @numba.njit(cache=True)
-def _max_sim(vectors: Bytes, indptr: IntArray, rows: IntArray, question: Matrix) -> FloatArray:
+def _max_sim(
+    vectors: Bytes, indptr: IntArray, windows: IntArray, rows: IntArray, question: Matrix, weights: FloatArray
+) -> FloatArray:
     """See `TokenVectors.max_sim`; `question` is (t, dim), dim a multiple of `STRIDE`.
 
     Each cosine is summed axis by axis, whatever the batch and the width.
@@ -164,20 +176,25 @@ def _max_sim(vectors: Bytes, indptr: IntArray, rows: IntArray, question: Matrix)
     found = np.zeros((rows.shape[0], n_question))
     best, sums = np.empty(width, dtype=np.float32), np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
-        begin, end = indptr[rows[i]], indptr[rows[i] + 1]
-        best[:] = -np.inf
-        for token in range(begin, end):
-            sums[:] = 0.0
-            for axis in range(0, dim, STRIDE):
-                a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
-                c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
+        highest = -np.inf
+        for window in range(windows[rows[i]], windows[rows[i] + 1]):
+            best[:] = -np.inf
+            for token in range(indptr[window], indptr[window + 1]):
+                sums[:] = 0.0
+                for axis in range(0, dim, STRIDE):
+                    a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
+                    c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
+                    for piece in range(width):
+                        two = (sums[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
+                        sums[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
                 for piece in range(width):
-                    two = (sums[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
-                    sums[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
-            for piece in range(width):
-                best[piece] = max(best[piece], sums[piece])
-        if begin < end:
-            found[i] = best[:n_question]
+                    best[piece] = max(best[piece], sums[piece])
+            total = 0.0
+            for piece in range(n_question):
+                total += weights[piece] * best[piece]
+            if total > highest:
+                highest = total
+                found[i] = best[:n_question]
     return found
 
 

@@ -72,11 +72,15 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
     vectors = np.zeros((3, 64), np.int8)
     vectors[0, 0] = vectors[1, 1] = 127
     vectors[2, :2] = -64, 64
-    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, np.array([0, 2, 3, 3]), np.ones(5))
+    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, np.array([0, 2, 3, 3]), np.arange(4), np.ones(5))
     question = QuestionTokens(np.eye(2, 64, dtype=np.float32), np.array([0.25, 0.75]))
     found = index.max_sim(question, EVERY)
     assert found.tolist() == pytest.approx(np.array([[1, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6)
     assert weighted(found, question.weights).tolist() == pytest.approx([1, 0.5 * 64 / 127, 0], abs=1e-6)
+    parted = replace(index, indptr=np.array([0, 1, 2, 3]), windows=np.array([0, 2, 3, 3]))  # the first passage's two
+    assert parted.max_sim(question, EVERY).tolist() == pytest.approx(
+        np.array([[0, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6
+    )
 
 
 def test_titles_count_once_with_their_capitals_and_only_those_of_candidates(kb_of: Build) -> None:

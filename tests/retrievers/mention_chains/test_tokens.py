@@ -9,6 +9,7 @@ import pytest
 
 import kg2rag
 from kg2rag.retrievers.mention_chains import words
+from kg2rag.retrievers.mention_chains.candidates import weighted
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 
 
@@ -21,9 +22,25 @@ def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest
         kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / str(block)))
         index = words.token_index(kb)
         assert index is not None
-        found.append((index.vectors, index.indptr, index.rarity))
+        found.append((index.vectors, index.indptr, index.windows, index.rarity))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
     assert found[0][1][-1] == len(found[0][0]) > 6
+
+
+def test_a_passage_is_read_to_its_end_where_the_encoder_cuts_it(tmp_path: Path) -> None:
+    asked = "Who built the aqueduct?"
+    filler = "The river was calm that day. " * 60
+    corpus = kg2rag.Corpus.from_passages(
+        kg2rag.Passage(id=id_, title="", text=text)
+        for id_, text in (("cut", filler + asked), ("short", asked), ("other", filler))
+    )
+    kb = kg2rag.KnowledgeBase.build(corpus, store=kg2rag.Store(tmp_path))
+    index = words.token_index(kb)
+    assert index is not None
+    (question,) = words.question_tokens(kb, [asked])
+    cut, short, other = weighted(index.max_sim(question, np.arange(3)), question.weights)
+    assert short > cut > other + 0.2
+    assert np.diff(index.windows).tolist() == [2, 1, 2]
 
 
 def test_the_axes_of_a_corpus_keep_the_cosines_of_its_token_vectors(tmp_path: Path) -> None:
