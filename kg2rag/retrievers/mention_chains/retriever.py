@@ -58,8 +58,8 @@ TUNING = (
         "mention_chains",
         "the mixture's form and signals, by leaving out a training set at a time",
         "known",
-        70,
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
+        75,
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500", "scifact", "docs"),
         training=TRAINING,
     ),
     Tuned(
