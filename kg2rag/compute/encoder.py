@@ -162,7 +162,7 @@ class SentenceEncoder:
         found, tokenizer = [[text] for text in map(well_formed, texts)], self.network.tokenizer
         with _TURNS:
             own = len(tokenizer(self._cache(store, "passage").prompt)["input_ids"])
-            room = max(self.network.max_seq_length - own, 1)
+            room = max((self.network.max_seq_length or 10**9) - own, 1)  # none: nothing is cut
             for windows in found:
                 if len(text := windows[0]) > room:
                     cut = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
