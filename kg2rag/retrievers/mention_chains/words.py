@@ -113,8 +113,8 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
         return None
     key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "version": VERSION}
     folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
-    arrays = (np.load(folder / f"{name}.npy") for name in ("axes", "indptr", "windows", "frequency"))
-    axes, indptr, windows, frequency = arrays
+    names = ("axes", "indptr", "windows", "frequency")
+    axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
     return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, windows, rarity(len(corpus), frequency))
 
 
@@ -133,15 +133,17 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
         rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
         return rounded
 
+    ready = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in known.items()}
+
     def blocks() -> Iterator[Bytes]:
         for start in range(0, n, BLOCK):
             block = dict(enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start))
-            lacking = [window for row, each in block.items() for window in each[row in known :]]
+            lacking = [window for row, each in block.items() for window in each[row in ready :]]
             rest = iter(encoder.encode_tokens(lacking, kb.store, reduce=as_bytes))
             vectors: list[Bytes] = []
             for row, each in block.items():
-                first = [(pieces, as_bytes(own)) for pieces, own in (known[row],)] if row in known else []
-                found = [*first, *islice(rest, len(each) - len(first))]
+                found = [ready[row]] if row in ready else []
+                found += islice(rest, len(each) - len(found))
                 frequency[np.unique(np.concatenate([pieces for pieces, _ in found]))] += 1
                 lengths.extend(len(pieces) for pieces, _ in found)
                 windows.append(len(found))
