@@ -1,12 +1,12 @@
 """What the room offers to the rooms above it."""
 
+from .atomic_write import new_file as new_file
+from .atomic_write import new_folder as new_folder
+from .atomic_write import remove_leftovers as remove_leftovers
+from .atomic_write import write as write
 from .encoder import Embedder as Embedder
 from .encoder import Role as Role
 from .encoder import SentenceEncoder as SentenceEncoder
-from .files import new_file as new_file
-from .files import new_folder as new_folder
-from .files import remove_leftovers as remove_leftovers
-from .files import write as write
 from .given_encoder import EndpointEncoder as EndpointEncoder
 from .given_encoder import GivenEncoder as GivenEncoder
 from .given_encoder import GivenVectors as GivenVectors
@@ -22,6 +22,13 @@ from .llm import Failure as Failure
 from .llm import Spending as Spending
 from .llm import Usage as Usage
 from .models import DEFAULT_MODEL as DEFAULT_MODEL
+from .outputs import RECORD as RECORD
+from .outputs import check_outputs as check_outputs
+from .outputs import is_output as is_output
+from .outputs import new_outputs as new_outputs
+from .outputs import read_record as read_record
+from .outputs import write_output as write_output
+from .outputs import write_outputs as write_outputs
 from .parallel import has_workers as has_workers
 from .parallel import map_pieces as map_pieces
 from .parallel import workers as workers

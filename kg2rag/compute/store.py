@@ -1,7 +1,7 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
-An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a store checks when it
-first opens the entry; a large file whose size and time of modification are the manifest's is not read for that
+An entry is written whole (see `compute.atomic_write`) with a manifest of sizes and checksums, which a store checks when
+it first opens the entry; a large file whose size and time of modification are the manifest's is not read for that
 (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never used. While one process builds an
 entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled. The time of a manifest is
 that of the entry's last use. Beside the entries are `KeyedFile`s, each one SQLite file with something of many texts.
@@ -28,7 +28,7 @@ from typing import Any
 from filelock import FileLock
 from pydantic import BaseModel
 
-from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
+from kg2rag.compute.atomic_write import new_folder, remove_folder, remove_leftovers
 from kg2rag.text.records import sha256
 
 MANIFEST = "manifest.json"
@@ -115,21 +115,15 @@ class Store:
         return self.root / stage / entry_name(_full(stage, key, libraries))
 
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
-        try:
-            with new_folder(path) as partial:
-                build(partial)
-                noted = {}
-                for file in sorted(filter(Path.is_file, partial.rglob("*"))):
-                    size, modified = file.stat().st_size, file.stat().st_mtime_ns
-                    about = {"size": size, "sha256": sha256(file), "modified_ns": modified}
-                    noted[str(file.relative_to(partial))] = about
-                manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": noted}
-                (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-        except OSError as error:  # of a full disk, which names no file; numpy gives no number either
-            full = type(error) is OSError and str(error).endswith(" written")
-            if error.filename is not None or not (full or error.errno):
-                raise
-            raise OSError(error.errno or errno.ENOSPC, error.strerror or str(error), str(path)) from error
+        with new_folder(path) as partial:
+            build(partial)
+            noted = {}
+            for file in sorted(filter(Path.is_file, partial.rglob("*"))):
+                size, modified = file.stat().st_size, file.stat().st_mtime_ns
+                about = {"size": size, "sha256": sha256(file), "modified_ns": modified}
+                noted[str(file.relative_to(partial))] = about
+            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": noted}
+            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.files import mapped
+from kg2rag.compute.atomic_write import mapped
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import DamagedEntryWarning, DamagedFileError, KeyedFile, Store
 from kg2rag.types import Matrix

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kg2rag.compute.files import new_folder
+from kg2rag.compute.atomic_write import new_folder
 from kg2rag.datasets.reading import Files
 from kg2rag.datasets.registry import DATASETS, load
 from kg2rag.text.records import DataError

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure
-from kg2rag.compute.files import write
+from kg2rag.compute.atomic_write import write
 from kg2rag.compute.llm import Usage, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise

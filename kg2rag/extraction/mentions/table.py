@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kg2rag.compute.files import mapped
+from kg2rag.compute.atomic_write import mapped
 from kg2rag.text.normalisation import Lexicon, split_sentences
 from kg2rag.types import Corpus, IntArray
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import feather
 
-from kg2rag.compute.files import mapped
+from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge.graph.csr import gather, incidence, offsets
 from kg2rag.text.code_names import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray

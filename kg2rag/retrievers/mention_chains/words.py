@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import SentenceEncoder, save_rows
-from kg2rag.compute.files import mapped
+from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise

@@ -6,6 +6,7 @@ removes it.
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -31,7 +32,7 @@ def write(path: Path, content: bytes) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
-    with _partial(path) as partial:
+    with temporary_path(path) as partial, disk_error_naming(path):
         partial.touch()
         yield partial
         flush(partial)
@@ -46,7 +47,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     leaves it under the name of a leftover.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _partial(path) as partial:
+    with temporary_path(path) as partial, disk_error_naming(path):
         partial.mkdir()
         yield partial
         for file in filter(Path.is_file, partial.rglob("*")):
@@ -70,7 +71,7 @@ def mapped(path: Path) -> NDArray[Any]:
 
 def remove_folder(path: Path) -> None:
     """Delete a folder, if it is there; renamed first, so that no other process opens one that is half deleted."""
-    with _partial(path) as doomed, suppress(FileNotFoundError):
+    with temporary_path(path) as doomed, suppress(FileNotFoundError):
         path.rename(doomed)
 
 
@@ -91,6 +92,18 @@ def remove_leftovers(folder: Path) -> int:
     return freed
 
 
+@contextmanager
+def disk_error_naming(path: Path) -> Iterator[None]:
+    """Raise the error of a full disk, which names no file, with this path; numpy's has no error number either."""
+    try:
+        yield
+    except OSError as error:
+        is_short_write = type(error) is OSError and str(error).endswith(" written")
+        if error.filename is not None or not (is_short_write or error.errno):
+            raise
+        raise OSError(error.errno or errno.ENOSPC, error.strerror or str(error), str(path)) from error
+
+
 def flush(file: Path) -> None:
     """Have the operating system write a file's bytes to the disk."""
     with file.open("rb") as stream:
@@ -98,7 +111,7 @@ def flush(file: Path) -> None:
 
 
 @contextmanager
-def _partial(path: Path) -> Iterator[Path]:
+def temporary_path(path: Path) -> Iterator[Path]:
     """A name beside a path; what has it at the end of the block is removed."""
     partial = path.with_name(f".partial-{os.getpid()}-{_MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
     try:

@@ -1,0 +1,219 @@
+"""Results -> files in a folder of the user, in which nothing is overwritten or deleted that kg2rag did not write.
+
+Beside its outputs kg2rag keeps a record, `.kg2rag.json`: the path of each output in the folder, its kind
+("comparison", "questions", ...) and the checksum of its content. A file is an output of kg2rag if the record lists it
+with the checksum that it has. Any other file, an output that was edited included, is never replaced: the new results
+are refused before the first of them is written. All new files are complete on the disk before the first old one is
+replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kg2rag.compute.atomic_write import disk_error_naming, flush, remove_leftovers, temporary_path, write
+from kg2rag.text.records import DataError, sha256
+
+RECORD = ".kg2rag.json"
+_PAGE_MARK = b'<body class="kg2rag">'
+_PAGE_MARK_BYTES = 64 << 10  # the mark follows the style sheets
+_SAVED_JUDGEMENTS = re.compile(r"questions-[0-9a-f]{8}( ?\(\d+\))?\.jsonl")
+
+
+class Output(BaseModel):
+    """A file that kg2rag wrote: its kind, and its checksum; two while it is being replaced."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: str
+    sha256: list[str]
+
+
+class Record(BaseModel):
+    """The outputs of a folder by their path in it, parts separated by "/"."""
+
+    model_config = ConfigDict(extra="forbid")
+    program: Literal["kg2rag"]
+    outputs: dict[str, Output] = {}
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a folder, empty if there is none; DataError if it cannot be used."""
+    path = folder / RECORD
+    try:
+        record = Record.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return Record(program="kg2rag")
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise DataError(
+            f"{path} is not a record of kg2rag's outputs ({place}: {problem['msg']}). Delete it, and move the outputs "
+            "beside it, or name another folder."
+        ) from None
+    for name in record.outputs:
+        path_in_folder = PurePosixPath(name)
+        if path_in_folder.is_absolute() or ".." in path_in_folder.parts or not path_in_folder.parts:
+            raise DataError(f"{path} lists {name!r}, which is outside its folder. Delete {RECORD}.")
+    return record
+
+
+def is_output(path: Path) -> bool:
+    """Whether kg2rag wrote a file, edited since or not.
+
+    A file counts as an output if a record in its folder or in a folder above lists it, if it is a page of kg2rag, or if
+    it has the name under which a browser saves the judgements of such a page. A record that cannot be used is ignored.
+    """
+    if path.name == RECORD or _SAVED_JUDGEMENTS.fullmatch(path.name):
+        return True
+    if path.suffix == ".html":
+        with path.open("rb") as stream:
+            if _PAGE_MARK in stream.read(_PAGE_MARK_BYTES):
+                return True
+    for folder in path.absolute().parents:
+        if (folder / RECORD).is_file():
+            with suppress(DataError, OSError):
+                if path.absolute().relative_to(folder).as_posix() in read_record(folder).outputs:
+                    return True
+    return False
+
+
+def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
+    """Check before long work that outputs of these names can be written into a folder, which need not exist.
+
+    Raises
+    ------
+    FileExistsError : a file of one of the names was not written by kg2rag, or was edited since; or `folder` is a file.
+    DataError : the record of the folder cannot be used.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file. Name a folder for the results (--out).")
+    record = read_record(folder)
+    for name in names:
+        _require_replaceable(folder, name, record)
+
+
+@contextmanager
+def new_outputs(folder: Path, kind: str, *, last: str = "", keep_former: bool = False) -> Iterator[Path]:
+    """An empty folder to fill; at the end of the block its files take the place of the former outputs of that kind.
+
+    A block that raises changes nothing.
+
+    Parameters
+    ----------
+    folder : the user's folder, made if it is missing; other files in it stay as they are.
+    kind : noun that names the results, such as "comparison".
+    last : name of the file that is put in place after all others.
+    keep_former : keep the former outputs of the kind that are not written again; they are deleted by default.
+
+    Raises
+    ------
+    FileExistsError, DataError : see `check_outputs`; nothing was changed.
+    """
+    check_outputs(folder)
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder)
+    try:
+        with temporary_path(folder / kind) as partial, disk_error_naming(folder):
+            partial.mkdir()
+            yield partial
+            _replace(folder, kind, partial, last, keep_former)
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # it holds something by now
+                folder.rmdir()
+        raise
+
+
+def write_outputs(folder: Path, kind: str, contents: Mapping[str, bytes], *, last: str = "") -> None:
+    """Write files, given as path in the folder -> content, in place of all former outputs of that kind.
+
+    See `new_outputs`.
+    """
+    with new_outputs(folder, kind, last=last) as partial:
+        for name, content in contents.items():
+            path = partial / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with disk_error_naming(folder / name):
+                path.write_bytes(content)
+
+
+def write_output(path: Path, kind: str, content: bytes) -> None:
+    """Write one file; FileExistsError if one is there that kg2rag did not write, or that was edited since."""
+    with new_outputs(path.parent, kind, keep_former=True) as partial:
+        (partial / path.name).write_bytes(content)
+
+
+def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: bool) -> None:
+    """Move the files of a complete partial folder to their places; delete the former outputs of the kind."""
+    names = [path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file()]
+    names.sort(key=lambda name: (name == last, name))
+    checksums = {name: sha256(partial / name) for name in names}
+    record = read_record(folder)
+    former = set() if keep_former else {name for name, output in record.outputs.items() if output.kind == kind}
+    for name, checksum in checksums.items():
+        _require_replaceable(folder, name, record, checksum)
+        flush(partial / name)
+    for name, checksum in checksums.items():
+        former_checksums = record.outputs[name].sha256 if name in record.outputs else []
+        record.outputs[name] = Output(kind=kind, sha256=[*former_checksums, checksum])
+    _write_record(folder, record)  # a process that is killed from here on leaves files that the record lists
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (partial / name).replace(folder / name)
+    for name in sorted(former.difference(names)):
+        _delete(folder, name, record)
+    for name, checksum in checksums.items():
+        record.outputs[name] = Output(kind=kind, sha256=[checksum])
+    _write_record(folder, record)
+
+
+def _require_replaceable(folder: Path, name: str, record: Record, checksum: str | None = None) -> None:
+    """Raise FileExistsError if a file is there that kg2rag did not write and whose content is not the new one."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise FileExistsError(f"{path} leads out of its folder to {path.resolve()}. Name another folder (--out).")
+    for parent in path.parents:
+        if parent.is_relative_to(folder) and parent.exists() and not parent.is_dir():
+            raise FileExistsError(f"{parent} is a file where the results need a folder. Name another folder (--out).")
+    if not (path.exists() or path.is_symlink()) or _is_unchanged(path, name, record):
+        return
+    if path.is_file() and checksum is not None and sha256(path) == checksum:
+        return
+    if name in record.outputs:
+        raise FileExistsError(
+            f"{path} was edited since kg2rag wrote it, and would be overwritten. Move it away, or name another place "
+            "for the results (--out)."
+        )
+    raise FileExistsError(
+        f"{path} was not written by kg2rag, and would be overwritten. Move it away, or name another place for the "
+        "results (--out)."
+    )
+
+
+def _is_unchanged(path: Path, name: str, record: Record) -> bool:
+    """Whether a file is the one that kg2rag wrote."""
+    output = record.outputs.get(name)
+    return output is not None and path.is_file() and not path.is_symlink() and sha256(path) in output.sha256
+
+
+def _delete(folder: Path, name: str, record: Record) -> None:
+    """Delete a former output, and its subfolder if it is empty then; an edited one is only taken off the record."""
+    path = folder / name
+    if path.resolve().is_relative_to(folder.resolve()) and _is_unchanged(path, name, record):
+        path.unlink()
+        if path.parent != folder:
+            with suppress(OSError):  # other files are in it
+                path.parent.rmdir()
+    del record.outputs[name]
+
+
+def _write_record(folder: Path, record: Record) -> None:
+    write(folder / RECORD, (json.dumps(record.model_dump(), indent=1, ensure_ascii=False) + "\n").encode())
