@@ -3,52 +3,45 @@
 An entry is written whole (see `compute.atomic_write`) with a manifest of sizes and checksums, which a store checks when
 it first opens the entry; a large file whose size and time of modification are the manifest's is not read for that
 (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never used. While one process builds an
-entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled. The time of a manifest is
-that of the entry's last use. Beside the entries are `KeyedFile`s, each one SQLite file with something of many texts.
+entry, others wait. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled. A manifest's mtime is the
+last access to the entry. Beside the entries lie `KeyedFile`s, each with the small values of many keys.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
-import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
 from pydantic import BaseModel
 
 from kg2rag.compute.atomic_write import new_folder, remove_folder, remove_leftovers
+from kg2rag.compute.claim import claimed
+from kg2rag.compute.keyed_file import DamagedEntryWarning, KeyedFile
 from kg2rag.text.records import sha256
 
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
-LARGE = 8 << 20
-"""Bytes from which a file is not read as long as size and time agree: writing so many takes longer than a tick."""
+LARGE_BYTES = 8 << 20
+"""A file of this size or more is not read if its size and time agree: writing so much takes longer than a tick."""
 _NAME = re.compile(r"[0-9a-f]{32}")
-SECONDS = 60  # of waiting for another process that writes
-_ASKED = 10_000  # keys in one statement
 version = cache(metadata.version)  # a library's description is a file that is parsed
-
-
-class DamagedEntryWarning(UserWarning):
-    """A part of the store was damaged and is made again."""
 
 
 def default_root() -> Path:
     """`$KG2RAG_STORE`, else `data/cache` in a source checkout, else the user's cache directory."""
-    if given := os.environ.get("KG2RAG_STORE"):
-        return Path(given)
+    if variable := os.environ.get("KG2RAG_STORE"):
+        return Path(variable).expanduser()
     if (_CHECKOUT / "pyproject.toml").is_file():
         return _CHECKOUT / "data" / "cache"
     from platformdirs import user_cache_path
@@ -56,13 +49,9 @@ def default_root() -> Path:
     return user_cache_path("kg2rag")
 
 
-class DamagedFileError(OSError):
-    """A keyed file is no sound SQLite file."""
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a store, or one `KeyedFile`; its size in bytes and its last use in seconds, 0 without a manifest."""
+    """An entry of a store, or a `KeyedFile`: its size in bytes, and its last access in seconds since 1970."""
 
     path: Path
     stage: str
@@ -74,7 +63,7 @@ class Store:
     """The cache under one root directory, `default_root()` by default; the first write creates it."""
 
     def __init__(self, root: Path | str | None = None) -> None:
-        self.root = Path(root) if root is not None else default_root()
+        self.root = default_root() if root is None else Path(root).expanduser()
         self.verified: set[Path] = set()
 
     def __repr__(self) -> str:
@@ -94,15 +83,14 @@ class Store:
         path = self.place(stage, key, libraries=libraries)
         if path.is_dir() and self._damage(path) is None:
             return path
-        locks = self.root / ".locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        with FileLock(locks / f"{path.name}.lock"):
-            damage = self._damage(path) if path.is_dir() else "it is missing"
-            if damage and path.is_dir():
+        with claimed(self.root, path.name):
+            if path.is_dir():
+                damage = self._damage(path)
+                if damage is None:  # another process has built it
+                    return path
                 warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
                 remove_folder(path)
-            if damage:
-                self._build(path, _full(stage, key, libraries), build)
+            self._build(path, _full_key(stage, key, libraries), build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -110,19 +98,23 @@ class Store:
         path = self.place(stage, key, libraries=libraries)
         return path if path.is_dir() and self._damage(path) is None else None
 
+    def keyed_file(self, name: str) -> KeyedFile:
+        """The file of small values of a name ("answers", "vectors/0123abcd"), which its first `keep` creates."""
+        return KeyedFile(self.root / f"{name}.sqlite")
+
     def place(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path:
         """Where an entry is, or would be."""
-        return self.root / stage / entry_name(_full(stage, key, libraries))
+        return self.root / stage / entry_name(_full_key(stage, key, libraries))
 
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
         with new_folder(path) as partial:
             build(partial)
-            noted = {}
+            files = {}
             for file in sorted(filter(Path.is_file, partial.rglob("*"))):
-                size, modified = file.stat().st_size, file.stat().st_mtime_ns
-                about = {"size": size, "sha256": sha256(file), "modified_ns": modified}
-                noted[str(file.relative_to(partial))] = about
-            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": noted}
+                status = file.stat()
+                about = {"size": status.st_size, "sha256": sha256(file), "modified_ns": status.st_mtime_ns}
+                files[str(file.relative_to(partial))] = about
+            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": files}
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
         self.verified.add(path)
 
@@ -134,72 +126,87 @@ class Store:
             with suppress(OSError):  # a store that may only be read is not pruned
                 os.utime(path / MANIFEST)
         try:
-            manifest = _Manifest.model_validate_json((path / MANIFEST).read_bytes())
-            if entry_name(manifest.key) != path.name:
-                raise ValueError("its key is not the one that names the entry")
+            manifest = _read_manifest(path)
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, noted in manifest.files.items():
+        for name, record in manifest.files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
-            found = file.stat()
-            if found.st_size != noted.size:
-                return f"{name} has {found.st_size} bytes instead of {noted.size}"
-            unread = noted.size >= LARGE and found.st_mtime_ns == noted.modified_ns and not thorough
-            if not unread and sha256(file) != noted.sha256:
+            status = file.stat()
+            if status.st_size != record.size:
+                return f"{name} has {status.st_size} bytes instead of {record.size}"
+            is_untouched = record.size >= LARGE_BYTES and status.st_mtime_ns == record.modified_ns
+            if (thorough or not is_untouched) and sha256(file) != record.sha256:
                 return f"{name} does not match its checksum"
         self.verified.add(path)
         return None
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry, finished or without a manifest, and every keyed file, by stage and name."""
+        """Every entry and every keyed file, damaged ones too, by stage and name; nothing that others wrote."""
         for path in sorted(self.root.glob("*/[!.]*")):
-            if not (_NAME.fullmatch(path.name) and path.is_dir()):
+            if _NAME.fullmatch(path.name) and (path / MANIFEST).is_file():
+                with suppress(FileNotFoundError):  # another process has deleted it by now
+                    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+                    yield Entry(path, path.parent.name, size, (path / MANIFEST).stat().st_mtime)
+        for path in sorted([*self.root.glob("*.sqlite"), *self.root.glob("vectors/*.sqlite")]):
+            if KeyedFile(path).is_foreign():
                 continue
-            size, used = 0, 0.0
-            for file in path.rglob("*"):
-                with suppress(OSError):
-                    size += file.stat().st_size if file.is_file() else 0
-                    used = file.stat().st_mtime if file.name == MANIFEST else used
-            if path.is_dir():  # else another process has deleted it by now
-                yield Entry(path, path.parent.name, size, used)
-        for path in sorted(self.root.rglob("*.sqlite")):
+            stage = path.stem if path.parent == self.root else path.parent.name
             with suppress(FileNotFoundError):
-                found, stage = path.stat(), path.stem if path.parent == self.root else path.parent.name
-                yield Entry(path, stage, found.st_size, found.st_mtime)
+                status = path.stat()
+                yield Entry(path, stage, status.st_size, status.st_mtime)
+
+    def verify(self) -> dict[Path, str]:
+        """Damaged entries and keyed files, and what is wrong with each; reads every byte of the store."""
+        damages: dict[Path, str] = {}
+        for entry in self.entries():
+            if entry.path.is_dir():
+                damage = self._damage(entry.path, thorough=True)
+            else:
+                damage = KeyedFile(entry.path).damage()
+            if damage is not None:
+                damages[entry.path] = damage
+        return damages
+
+    def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
+        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed.
+
+        An entry goes if its manifest names it and lists all its files, a keyed file if its header is ours. Whatever
+        else lies in the folder stays.
+        """
+        limit = time.time() - older_than_days * 86_400
+        count, size = 0, 0
+        for entry in self.entries():
+            if entry.used <= limit and _is_ours(entry.path):
+                self.remove(entry.path)
+                count += 1
+                size += entry.size
+        size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
+        return count, size
 
     def remove(self, path: Path) -> None:
         """Delete an entry or a keyed file, if it is there."""
         self.verified.discard(path)
-        path.unlink(missing_ok=True) if path.is_file() else remove_folder(path)
-
-    def verify(self) -> dict[Path, str]:
-        """Damaged entries and what is wrong with them; reads every byte of the store."""
-        found: dict[Path, str | None] = {}
-        for path in (entry.path for entry in self.entries()):
-            if path.is_dir():
-                found[path] = self._damage(path, thorough=True)
-                continue
-            try:
-                with closing(sqlite3.connect(path, timeout=SECONDS)) as file:
-                    (said,) = file.execute("PRAGMA integrity_check(1)").fetchone()
-            except sqlite3.DatabaseError as error:
-                said = str(error)
-            found[path] = None if said == "ok" else said
-        return {path: damage for path, damage in found.items() if damage is not None}
-
-    def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed."""
-        limit = time.time() - older_than_days * 86_400
-        unused = [entry for entry in self.entries() if entry.used <= limit]
-        for entry in unused:
-            self.remove(entry.path)
-        size = sum(entry.size for entry in unused) + sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
-        return len(unused), size
+        if path.is_file():
+            KeyedFile(path).remove()
+        else:
+            remove_folder(path)
 
 
-def _full(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> dict[str, object]:
+def _is_ours(path: Path) -> bool:
+    """Whether it is certain that a store wrote all of an entry, or a keyed file."""
+    if path.is_file():
+        return KeyedFile(path).is_ours()
+    try:
+        manifest = _read_manifest(path)
+    except (OSError, ValueError):
+        return False
+    names = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
+    return names <= {MANIFEST, *manifest.files}
+
+
+def _full_key(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> dict[str, object]:
     return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
 
 
@@ -220,48 +227,9 @@ class _Manifest(BaseModel):
     files: dict[str, _File]
 
 
-@dataclass(frozen=True)
-class KeyedFile:
-    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
-
-    `table`, `key` and `value` are their names in the file.
-    """
-
-    path: Path
-    table: str
-    key: str
-    value: str
-
-    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
-        found: dict[Any, Any] = {}
-        if not self.path.is_file():
-            return found
-        with suppress(OSError):  # of a file that may only be read
-            os.utime(self.path)
-        with self._opened() as file:
-            for start in range(0, len(keys), _ASKED):
-                asked = keys[start : start + _ASKED]
-                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
-                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
-        return found
-
-    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        """Keep values under their keys; OSError where the file cannot be written."""
-        with self._opened() as file:
-            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file; its changes are written at the end of the block."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=SECONDS)) as file, file:
-                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
-                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
-                yield file
-        except sqlite3.OperationalError as error:
-            said = f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE"
-            raise OSError(errno.EIO, said, str(self.path)) from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
+def _read_manifest(path: Path) -> _Manifest:
+    """The manifest of an entry; OSError or ValueError if it cannot be read or belongs to another entry."""
+    manifest = _Manifest.model_validate_json((path / MANIFEST).read_bytes())
+    if entry_name(manifest.key) != path.name:
+        raise ValueError("its key is not the one that names the entry")
+    return manifest

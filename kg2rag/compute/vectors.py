@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.atomic_write import mapped
+from kg2rag.compute.keyed_file import DamagedEntryWarning, DamagedFileError
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import DamagedEntryWarning, DamagedFileError, KeyedFile, Store
+from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class VectorCache:
     """The vectors, of `dim` numbers, of the encoder of a fingerprint; safe to share between threads and processes."""
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
-        self.file = KeyedFile(store.root / "vectors" / f"{encoder}.sqlite", "vectors", "key", "vector")
+        self.file = store.keyed_file(f"vectors/{encoder}")
         self.dim, self.prompt = dim, prompt
 
     def of(self, texts: Sequence[str], encode: Callable[[list[str]], Matrix]) -> Matrix:
@@ -71,8 +72,9 @@ class VectorCache:
         try:
             return self.file.find(keys)
         except DamagedFileError as error:
-            warnings.warn(f"{error}; its vectors are computed again.", DamagedEntryWarning, stacklevel=4)
-            self.file.path.unlink(missing_ok=True)
+            aside = self.file.set_aside()
+            message = f"{error} It is renamed to {aside.name}, and its vectors are computed again."
+            warnings.warn(message, DamagedEntryWarning, stacklevel=4)
             return {}
 
 

@@ -84,7 +84,7 @@ class Builder:
         if not file.exists():
             return set()
         with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
-            return {key for (key,) in opened.execute("SELECT request FROM answers")}
+            return {key.decode() for (key,) in opened.execute("SELECT key FROM entries")}
         return set()  # the table is not there yet
 
 

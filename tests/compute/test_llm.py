@@ -279,7 +279,7 @@ def kept(store: Path) -> int:
     if not file.exists():
         return 0
     with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
-        return int(opened.execute("SELECT count(*) FROM answers").fetchone()[0])
+        return int(opened.execute("SELECT count(*) FROM entries").fetchone()[0])
     return 0
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kg2rag.compute import Store, atomic_write
 from kg2rag.compute import store as stores
-from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, DamagedFileError, KeyedFile, default_root
+from kg2rag.compute.keyed_file import DamagedEntryWarning
+from kg2rag.compute.store import MANIFEST, default_root
 
 KEY = {"rows": 3, "name": "Zoë"}
 DEAD = 2**22 + 1  # above Linux's largest process id
@@ -149,7 +152,7 @@ def flip_at(file: Path, *, as_if_untouched: bool) -> None:
 def test_a_large_file_is_read_when_it_was_written_to_and_always_by_verify(
     store: Store, build: Counted, monkeypatch: pytest.MonkeyPatch, untouched: bool
 ) -> None:
-    monkeypatch.setattr(stores, "LARGE", 1)
+    monkeypatch.setattr(stores, "LARGE_BYTES", 1)
     path = store.entry("thing", KEY, build)
     file = path / "a.bin"
     flip_at(file, as_if_untouched=untouched)
@@ -188,18 +191,61 @@ def test_an_entry_in_use_is_not_pruned_however_old_it_is(
 
 
 def test_a_keyed_file_is_listed_verified_and_pruned_like_an_entry(store: Store) -> None:
-    kept = KeyedFile(store.root / "vectors" / "one.sqlite", "vectors", "key", "vector")
+    kept = store.keyed_file("vectors/one")
     kept.keep([(b"a", b"1"), (b"a", b"2")])
     assert kept.find([b"a", b"b"]) == {b"a": b"1"}
     (entry,) = store.entries()
     assert (entry.path, entry.stage, entry.size) == (kept.path, "vectors", kept.path.stat().st_size)
     assert (store.verify(), store.prune(older_than_days=1)) == ({}, (0, 0))
-    kept.path.write_bytes(b"no database" * 1000)
-    assert list(store.verify()) == [kept.path]
-    with pytest.raises(DamagedFileError, match=r"one\.sqlite"):
-        kept.find([b"a"])
     assert store.prune()[0] == 1
     assert not kept.path.exists()
+
+
+def database(path: Path) -> None:
+    """A SQLite file as another program writes it."""
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE TABLE customers (name)")
+        file.execute("INSERT INTO customers VALUES ('Ada')")
+
+
+def strangers(root: Path) -> dict[str, bytes]:
+    """Files of others in the folder of a store, with names such as ours."""
+    name = "0123456789abcdef0123456789abcdef"
+    for folder in (root / "profile" / name, root / "thing" / name, root / "vectors", root / "documents" / name):
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in ("places.sqlite", "vectors/customers.sqlite", "profile/deep.sqlite"):
+        database(root / path)
+    (root / "notes.sqlite").write_bytes(b"no database")
+    (root / "profile" / name / "letter.txt").write_text("Dear Ada")
+    (root / "thing" / name / MANIFEST).write_text('{"name": "an extension of a browser"}')
+    (root / "documents" / name / MANIFEST).write_text('{"key": {}, "files": {}}')
+    (root / ".partial-notes").write_text("mine")
+    (root / "profile" / ".partial-my-own-notes").write_text("mine")
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_prune_deletes_nothing_that_others_wrote(store: Store, build: Counted) -> None:
+    before = strangers(store.root)
+    mixed = store.entry("thing", {"rows": 1}, build)
+    (mixed / "my notes.txt").write_text("put here by hand")
+    store.entry("thing", {"rows": 2}, build)
+    store.keyed_file("answers").keep([("a", b"1")])
+    assert store.prune()[0] == 2
+    left = {str(path.relative_to(store.root)): path.read_bytes() for path in store.root.rglob("*") if path.is_file()}
+    assert {name: left.get(name) for name in before} == before
+    assert (mixed / "my notes.txt").read_text() == "put here by hand"
+
+
+def test_a_store_leaves_no_lock_files(store: Store, build: Counted) -> None:
+    for row in range(5):
+        store.entry("thing", {"rows": row}, build)
+    assert list(store.root.rglob("*.lock")) == []
+
+
+def test_a_tilde_is_the_home_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KG2RAG_STORE", "~/store")
+    assert (Store().root, Store("~/other").root) == (tmp_path / "store", tmp_path / "other")
 
 
 def names(folder: Path) -> list[str]:

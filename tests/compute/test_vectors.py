@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kg2rag.compute import Role, Store, encoded, save_rows, vectors
-from kg2rag.compute.store import DamagedEntryWarning
+from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Matrix
 

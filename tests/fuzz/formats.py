@@ -15,7 +15,7 @@ from fuzz import seeds
 from fuzz.seeds import CORPUS, KEY, Files
 
 from kg2rag.compute import Store
-from kg2rag.compute.store import DamagedEntryWarning
+from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
 from kg2rag.experiments.ledger import Ledger

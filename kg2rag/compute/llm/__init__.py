@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from kg2rag.compute.keyed_file import KeyedFile
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
 from kg2rag.compute.llm.client import Connection, Spending, api_key, most_of
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import KeyedFile, Store
+from kg2rag.compute.store import Store
 from kg2rag.types import Count, Natural, ParameterError, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -138,7 +139,7 @@ class ChatModel:
             reply = self._connection.ask(body)
         except CompletionError as error:
             return error.failure
-        self._answers.keep([(request_key(body, self.again), reply.model_dump_json())])
+        self._answers.keep([(request_key(body, self.again), reply.model_dump_json().encode())])
         return read_reply(reply, schema, cached=False)
 
     def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
@@ -169,7 +170,7 @@ class ChatModel:
 
     @property
     def _answers(self) -> KeyedFile:
-        return KeyedFile(self.store.root / "answers.sqlite", "answers", "request", "reply")
+        return self.store.keyed_file("answers")
 
     @cached_property
     def _connection(self) -> Connection:

@@ -1,0 +1,233 @@
+"""Keys -> values in one SQLite file of a store, each row with a digest; safe in threads and processes.
+
+A row that does not match its digest counts as lacking. From a file that SQLite calls malformed the sound rows are read
+over into a new one. Many small values belong here: an entry of the store costs three files, a row none.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kg2rag.compute.claim import claimed
+
+APPLICATION_ID = 0x6B673272  # "kg2r", in the header of the file
+ENDING = ".sqlite"
+TIMEOUT_SECONDS = 60  # of waiting for another process that writes
+KEYS_PER_QUERY = 10_000
+DIGEST_BYTES = 8
+LARGEST_ROWID = 2**62
+PAGE_BYTES = 16_384  # a vector fills most of SQLite's default page of 4,096
+_MAGIC = b"SQLite format 3\0"
+_COMPANIONS = ("", "-journal", "-wal", "-shm")  # a journal that stays would be applied to the next file of the name
+_CREATE = "CREATE TABLE IF NOT EXISTS entries (key UNIQUE, value, digest)"
+_INSERT = """
+    INSERT INTO entries VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value, digest = excluded.digest
+    WHERE NOT is_sound(entries.key, entries.value, entries.digest)
+"""
+Key = TypeVar("Key", str, bytes)
+Result = TypeVar("Result")
+Row = tuple[bytes, bytes, bytes]
+
+
+class DamagedEntryWarning(UserWarning):
+    """A part of the store was damaged and is made again."""
+
+
+class DamagedFileError(OSError):
+    """No row of a keyed file can be read, or the file was written by another program."""
+
+
+@dataclass(frozen=True)
+class KeyedFile:
+    """Keys and their values in the SQLite file at `path`; the first value of a key stays."""
+
+    path: Path
+
+    def find(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+        """The values of the keys that the file has; DamagedFileError if no row of it can be read."""
+        if not self.path.is_file():
+            return {}
+        with suppress(OSError):  # of a file that may only be read
+            os.utime(self.path)
+        requested = {_as_bytes(key): key for key in keys}
+
+        def select(file: sqlite3.Connection) -> dict[Key, bytes]:
+            values = {}
+            names = list(requested)
+            for start in range(0, len(names), KEYS_PER_QUERY):
+                part = names[start : start + KEYS_PER_QUERY]
+                marks = ",".join("?" * len(part))
+                for row in file.execute(f"SELECT key, value, digest FROM entries WHERE key IN ({marks})", part):  # noqa: S608
+                    if is_sound(*row) and row[0] in requested:
+                        values[requested[row[0]]] = row[1]
+            return values
+
+        return self._with_recovery(select)
+
+    def keep(self, rows: Iterable[tuple[str | bytes, bytes]]) -> None:
+        """Keep values under their keys; OSError if the file cannot be written."""
+        complete = []
+        for key, value in rows:
+            name = _as_bytes(key)
+            complete.append((name, value, _digest(name, value)))
+        self._with_recovery(lambda file: file.executemany(_INSERT, complete))
+
+    def claim(self, key: str) -> AbstractContextManager[None]:
+        """A block that one thread of one process runs at a time for this key; a kill frees it.
+
+        Around a paid request: look the key up again within the block, for another process may have paid by then.
+        """
+        return claimed(self.path.parent, f"{self.path.name} {key}")
+
+    def damage(self) -> str | None:
+        """What is wrong with the file, None if nothing is; reads every byte."""
+        try:
+            with self._opened() as file:
+                (message,) = file.execute("PRAGMA integrity_check(1)").fetchone()
+                rows = file.execute("SELECT key, value, digest FROM entries")
+                sound = [is_sound(*row) for row in rows]
+        except DamagedFileError as error:
+            return str(error.__cause__ or error.strerror)
+        if message != b"ok":
+            return str(message.decode(errors="replace"))
+        if not all(sound):
+            return f"{sound.count(False):,} of {len(sound):,} rows do not match their digests"
+        return None
+
+    def is_ours(self) -> bool:
+        """Whether the header says that this package wrote the file."""
+        header = self._first_page()
+        return header.startswith(_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+    def is_foreign(self) -> bool:
+        """Whether the file is a SQLite file of another program."""
+        header = self._first_page()
+        return header.startswith(_MAGIC) and not self.is_ours() and b"entries (key UNIQUE" not in header
+
+    def remove(self) -> None:
+        """Delete the file with its journal."""
+        for ending in _COMPANIONS:
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+
+    def set_aside(self) -> Path:
+        """Rename the file, so that a new one is begun; its new path."""
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.damaged{number}")).exists():
+            number += 1
+        for ending in _COMPANIONS:
+            with suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + ending).rename(aside.with_name(aside.name + ending))
+        return aside
+
+    def _with_recovery(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
+        """The result of `use` on the file; if the file is malformed, on a new one with its sound rows."""
+        try:
+            with self._opened() as file:
+                return use(file)
+        except DamagedFileError:
+            with claimed(self.path.parent, self.path.name):
+                self._recover()
+        with self._opened() as file:
+            return use(file)
+
+    def _recover(self) -> None:
+        """Read the sound rows of a malformed file over into a new one; DamagedFileError if it has none."""
+        damage = self.damage()
+        if damage is None:  # another process was here
+            return
+        if next(_sound_rows(self.path), None) is None:
+            raise self._damaged(damage)
+        aside = self.set_aside()
+        with self._opened() as file:
+            file.executemany(_INSERT, _sound_rows(aside))
+            (count,) = file.execute("SELECT count(*) FROM entries").fetchone()
+        message = f"{self.path} is damaged ({damage}). {count:,} rows of it were read; the old file is {aside.name}."
+        warnings.warn(message, DamagedEntryWarning, stacklevel=4)
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The file; its changes are written at the end of the block."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS)) as file, file:
+                file.text_factory = bytes  # a text whose bytes are damaged could not be decoded
+                file.create_function("is_sound", 3, is_sound, deterministic=True)
+                (application,) = file.execute("PRAGMA application_id").fetchone()
+                if application != APPLICATION_ID:
+                    self._begin(file)
+                file.execute(_CREATE)
+                yield file
+        except sqlite3.DatabaseError as error:
+            if self._is_damage(error):
+                raise self._damaged(str(error)) from error
+            message = f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE"
+            raise OSError(errno.EIO, message, str(self.path)) from error
+
+    def _begin(self, file: sqlite3.Connection) -> None:
+        """Mark an empty file as ours; DamagedFileError for one that has other tables."""
+        (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables:
+            raise self._damaged("its header is not that of a file of kg2rag")
+        file.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _is_damage(self, error: sqlite3.DatabaseError) -> bool:
+        """Whether an error lies in the bytes of the file, not in the disk, its permissions or another process."""
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith("SQLITE_READONLY"):
+            return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        return not isinstance(error, sqlite3.OperationalError) or name == "SQLITE_ERROR"
+
+    def _damaged(self, reason: str) -> DamagedFileError:
+        advice = "Restore it from a copy, or rename it: then a new one is begun, and what it held is computed again."
+        return DamagedFileError(errno.EIO, f"{reason}. {advice}", str(self.path))
+
+    def _first_page(self) -> bytes:
+        try:
+            with self.path.open("rb") as stream:
+                return stream.read(PAGE_BYTES)
+        except OSError:
+            return b""
+
+
+def is_sound(key: Any, value: Any, digest: Any) -> bool:
+    """Whether a row is what was written: key and value are bytes that match the digest."""
+    return isinstance(key, bytes) and isinstance(value, bytes) and _digest(key, value) == digest
+
+
+def _digest(key: bytes, value: bytes) -> bytes:
+    return blake2b(b"%d " % len(key) + key + value, digest_size=DIGEST_BYTES).digest()
+
+
+def _sound_rows(path: Path) -> Iterator[Row]:
+    """The rows of a malformed file that can be read and match their digests."""
+    query = "SELECT rowid, key, value, digest FROM entries WHERE rowid > ? ORDER BY rowid"
+    last, step = -1, 1
+    with closing(sqlite3.connect(path, timeout=TIMEOUT_SECONDS)) as file:
+        file.text_factory = bytes
+        while last < LARGEST_ROWID:
+            try:
+                for rowid, key, value, digest in file.execute(query, (last,)):
+                    last, step = rowid, 1
+                    if is_sound(key, value, digest):
+                        yield key, value, digest
+                return
+            except sqlite3.DatabaseError:  # a page that cannot be read: go on behind it
+                last += step
+                step *= 2
+
+
+def _as_bytes(key: str | bytes) -> bytes:
+    if isinstance(key, str):
+        return key.encode("utf-8", "surrogatepass")
+    return key
