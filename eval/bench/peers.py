@@ -79,7 +79,7 @@ class Hubmesh(VectorRetriever):
     def _ranking(self, query: Query, vector: FloatArray, k: int, ids: Sequence[str]) -> Ranking:
         found = self.planner.retrieve(query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector).sources
         rows = np.array([self.rows[one.doc.id] for one in found], dtype=np.int64)
-        return Ranking.of(query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids)
+        return Ranking.from_scores(query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids)
 
     @cached_property
     def rows(self) -> dict[str, int]:

@@ -138,7 +138,7 @@ def from_folder(
 
 
 def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
-    """Documents given as texts, in any shape of `kg2rag.types.shapes`: a list, {id: text}, dicts, a DataFrame.
+    """Documents given as texts, in any shape of `kg2rag.types.coerce_corpus`: a list, {id: text}, dicts, a DataFrame.
 
     A text longer than `tokens` is divided at paragraphs and sentences.
 

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.shapes import identifier, records
+from kg2rag.types.coerce_corpus import identifier, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
@@ -43,7 +43,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     Parameters
     ----------
     corpus : column `text`, and where known `id`, `title`, `doc_id` (default: the id), `position` (from 0); every other
-        column is kept as metadata. What a column may be called instead: `kg2rag.types.shapes.PASSAGE`. Ids are of any
+        column is kept as metadata. `kg2rag.types.coerce_corpus.PASSAGE` lists other names of these. Ids are of any
         type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
     questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
         (list of (head, relation, tail)), and `gold`: the id of a passage, a list of them, or a

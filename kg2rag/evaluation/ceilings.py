@@ -247,7 +247,7 @@ def oracle_ladder(
 def gold_first(ranking: Ranking, gold: IntArray) -> Ranking:
     """The hits of a ranking, those in the rows of `gold` first, otherwise in their order; scored 1 / rank."""
     rows = ranking.rows[np.argsort(~np.isin(ranking.rows, gold), kind="stable")]
-    return Ranking.of(ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids)
+    return Ranking.from_scores(ranking.query_id, rows, 1 / np.arange(1, len(rows) + 1), ranking.ids)
 
 
 def _gold_entities(question: Question) -> list[str]:
@@ -276,7 +276,7 @@ def from_gold_entities(
     for query, walk, mask in zip(queries, walks(walked, starts, _DAMPING), kb.candidates(queries), strict=True):
         shares = walk.shares[n:]
         rows = np.flatnonzero(shares) if mask is None else mask[shares[mask] > 0]
-        ranking = Ranking.of(query.id, rows, shares[rows], kb.corpus.ids).top(k)
+        ranking = Ranking.from_scores(query.id, rows, shares[rows], kb.corpus.ids).top(k)
         if not walk.shares.any():
             ranking = dense_fallback(kb, [query], k, "no gold entity is in the graph")[0]
         rankings.append(ranking)
@@ -288,7 +288,7 @@ def _expanded(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArr
     depth, rankings = system.stages[0].depth, list[Ranking]()
     for own, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
         rows = np.concatenate([own, hits.rows[~np.isin(hits.rows, own)]])[:depth]
-        rankings.append(Ranking.of(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids).top(depth))
+        rankings.append(Ranking.from_scores(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids).top(depth))
     for stage in system.stages:
         rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
     return rankings
@@ -315,6 +315,6 @@ def from_gold_seeds(
             means = each.mean(axis=0)
             means[gold] = each[np.arange(len(gold)), gold]
             rows = np.flatnonzero(means)
-            ranking = Ranking.of(ranking.query_id, rows, means[rows], ranking.ids)
+            ranking = Ranking.from_scores(ranking.query_id, rows, means[rows], ranking.ids)
         rankings.append(ranking)
     return rankings

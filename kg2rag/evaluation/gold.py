@@ -138,7 +138,7 @@ def check_rankings(
     """
     run, asked = f"run {name!r}" if name else "this run", data.queries if queries is None else queries
     if strange := [ranking for ranking in rankings if not isinstance(ranking, Ranking)]:
-        raise TypeError(f"{run} contains {called(strange[0])} where a Ranking is needed; see Ranking.of.")
+        raise TypeError(f"{run} contains {called(strange[0])} where a Ranking is needed; see Ranking.from_scores.")
     wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
     present = set(given)
     if lacking := [id_ for id_ in wanted if id_ not in present]:
@@ -155,7 +155,7 @@ def check_rankings(
 
 def _wrong(ranking: Ranking, query: Query, data: QADataset, k: int | None) -> str:
     """What forbids to judge a ranking; "" where nothing does."""
-    rows, ids, build = ranking.rows, data.corpus.ids, "Build rankings with Ranking.of."
+    rows, ids, build = ranking.rows, data.corpus.ids, "Build rankings with Ranking.from_scores."
     if k is not None and len(rows) > k:
         return f"{len(rows)} hits where at most {k} were requested."
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):

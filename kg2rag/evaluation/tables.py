@@ -83,7 +83,7 @@ def largest_differences(per_query: pd.DataFrame, metric: str, baseline: str, lim
 
 def notes_json(ranking: Ranking) -> str:
     """The notes as JSON, "{}" for none; lists of more than 20 as {"count": …, "first": […]}."""
-    shown = {key: _plain(value) for key, value in ranking.notes.said().items()}
+    shown = {key: _plain(value) for key, value in ranking.notes.display_fields().items()}
     return json.dumps(shown, ensure_ascii=False, default=str)
 
 

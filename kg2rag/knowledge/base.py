@@ -20,7 +20,7 @@ import numpy as np
 
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.linked import graph_of
+from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.announcement import announce, announce_empty
@@ -61,7 +61,7 @@ class KnowledgeBase:
         Parameters
         ----------
         corpus : a `Corpus`, a data set, or passages as you have them: texts, dicts, {id: text}, a DataFrame, see
-            `kg2rag.types.shapes`. Nothing is split; `kg2rag.from_texts` does that.
+            `kg2rag.types.coerce_corpus`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
             passages by name where it does not say which: a networkx graph, triples, a DataFrame or a file of them.

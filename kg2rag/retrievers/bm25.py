@@ -37,7 +37,7 @@ class BM25(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Scores every passage for each query; hits have a score above 0."""
         index, rankings = self.kb.lexical(self._settings()), []
-        ranked = partial(Ranking.of, ids=self.kb.corpus.ids, stages=("bm25",), notes=Notes("bm25", "bm25"))
+        ranked = partial(Ranking.from_scores, ids=self.kb.corpus.ids, stages=("bm25",), notes=Notes("bm25", "bm25"))
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             every = index.scores(query.text)
             rows = top_with_ties(every, k) if mask is None else mask

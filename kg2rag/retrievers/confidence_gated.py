@@ -161,7 +161,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         )
         groups = {stage: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
         paths = TriplePaths(self.kb.graph, reached, attrgetter("path"))
-        return Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes)
+        return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""

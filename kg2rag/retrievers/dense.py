@@ -48,7 +48,7 @@ class Dense(VectorRetriever):
         if not queries:
             return []
         kb, rankings = self.kb, []
-        ranked = partial(Ranking.of, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
+        ranked = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
         found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
         for query, (rows, cosines) in zip(queries, found, strict=True):
             rankings.append(ranked(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k))
@@ -143,7 +143,9 @@ def by_columns(
     """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
     stage, scores = next(iter(parts.items()))
     own = {name: column[rows] for name, column in parts.items()}
-    return Ranking.of(query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes).top(k)
+    return Ranking.from_scores(
+        query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes
+    ).top(k)
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:

@@ -166,7 +166,10 @@ class ExpansionQueries(LinksEntities, Retriever):
             places, paths = np.arange(1.0, len(by) + 1), {row: one.path for row, one in by.items()}
             parts: dict[str, Any] = {"stages": ("graph",), "score_parts": {"place": places}}
             parts |= {"paths": TriplePaths(self.kb.graph, paths), "notes": Notes("1 / place", "graph")}
-            lists = [plain.top(self.dense_depth), Ranking.of(plain.query_id, list(by), 1 / places, plain.ids, **parts)]
+            lists = [
+                plain.top(self.dense_depth),
+                Ranking.from_scores(plain.query_id, list(by), 1 / places, plain.ids, **parts),
+            ]
             fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
             where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
             columns = {"expansion": where[:, 0], "expansion rank": where[:, 1]}

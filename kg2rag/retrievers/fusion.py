@@ -131,7 +131,7 @@ def fuse_rankings(
     formula, parts = formulas if method == "max" else " + ".join(terms), dict[str, FloatArray]()
     for name, gave, value, score in zip(names, given, read, scores, strict=True):
         parts |= {name: gave, f"{name} {what}": value, f"{name} score": score}
-    return Ranking.of(
+    return Ranking.from_scores(
         rankings[0].query_id,
         rows,
         join.reduce(np.nan_to_num(given, nan=0.0), axis=0),

@@ -161,7 +161,7 @@ class GraphAugment(LinksEntities, Stage):
             scaled=scaled or None,
         )
         paths = first_of(TriplePaths(self.kb.graph, near, reached.path), ranking.paths)
-        return Ranking.joined(ranking.query_id, groups, ranking.ids, paths, notes)
+        return Ranking.from_groups(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""

@@ -191,7 +191,7 @@ class Pattern(Retriever):
             strengths = np.array(list(parts.values()))
             parts |= {"similarity": np.max(near, axis=0), "strength": np.nanmax(strengths, axis=0)}
             parts["terms_matched"] = np.isfinite(strengths).sum(axis=0).astype(np.float64)
-        ranked = Ranking.of(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
+        ranked = Ranking.from_scores(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
         formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
         matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranked.passage_ids, ())
         for each in found.values():
@@ -212,7 +212,9 @@ class Pattern(Retriever):
         found = [row for row in rows if matcher.search(contents[row])]
         matches, notes = np.ones(len(found)), PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",))
         parts = {"match": matches}
-        return Ranking.of(query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes).top(k)
+        return Ranking.from_scores(
+            query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes
+        ).top(k)
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -126,7 +126,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             best, cosines = values[kept][order][first], self.kb.dense.cosines(vector, found)
             order = np.lexsort((found, -cosines, -best))[: self.depth]
             scores, notes = 1.0 / np.arange(1, len(order) + 1), Notes(source="graph")
-            return Ranking.of(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
+            return Ranking.from_scores(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
 
         named = ranked("entity", graph.mentions.others[pairs], similar)
         rankings = [replace(dense, stages=("passage",)), named, ranked("relation", stating, near.cosines)]

@@ -111,7 +111,7 @@ class PathSearch(WalkOrDense[bool]):
             texts = [(". ".join(f"{t.head} {t.relation} {t.tail}" for t in one), score) for one, score in longer]
             notes = PathNotes(formulas, {"path": "graph", "dense": "dense"}, chains=tuple(texts))
             paths = TriplePaths(self.kb.graph, used)
-            rankings.append(Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes).top(k))
+            rankings.append(Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k))
         return rankings
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from kg2rag.extraction.linked import Linked
+from kg2rag.extraction.entity_matching import EntityMatching
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -95,7 +95,7 @@ def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
     """What `kb.retrieve` asks: the named system, or `mention_chains`, over the triples of a graph that was brought."""
     if name is not None:
         return build(name, kb)
-    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, Linked) else 0.0)
+    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
 
 
 def label(system: object) -> str:

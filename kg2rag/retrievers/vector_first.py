@@ -165,7 +165,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
         parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
         found = (dense.rows, dense.scores, {"similarity": dense.scores})
         groups = {"vector": found, "graph_augmented": (rows, augmented, parts)}
-        return Ranking.joined(query.id, groups, dense.ids, paths, notes).top(self.max_total)
+        return Ranking.from_groups(query.id, groups, dense.ids, paths, notes).top(self.max_total)
 
     def _documents(
         self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None

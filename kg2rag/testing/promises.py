@@ -33,7 +33,7 @@ def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[s
         yield "known passages", f"a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
         return
     if (ids := ranking.passage_ids) != [known[row] for row in rows]:
-        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.of`"
+        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`"
     if len(set(rows)) < len(rows):
         yield "known passages", f"a passage is a hit twice, of {ids}"
     if len(rows) > trial.k:
@@ -45,7 +45,7 @@ def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[s
     order = canonical_order(ranking.rows, scores)
     for at in np.flatnonzero(order != np.arange(len(rows))).tolist():
         here, other = (f"{ids[one]} ({float(scores[one])!r})" for one in (at, order[at]))
-        yield "canonical order", f"{here} is hit {at + 1}, where {other} belongs; order hits with `Ranking.of`"
+        yield "canonical order", f"{here} is hit {at + 1}, where {other} belongs; order hits with `Ranking.from_scores`"
     for hit in ranking:
         yield from _of_hit(trial, query, ranking, hit)
 
@@ -54,7 +54,7 @@ def _of_hit(trial: Trial, query: Query, ranking: Ranking, hit: Hit) -> Iterator[
     if query.candidates is not None and hit.passage_id not in query.candidates:
         yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
     if not hit.stage:
-        yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.of` stages=(…,)"
+        yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.from_scores` stages=(…,)"
     if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
         yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
     if ranking.notes.formula:
@@ -118,7 +118,7 @@ def no_silent_fallback(trial: Trial) -> Iterator[str]:
             and set(own.score_parts) <= set(other.score_parts)
         ]
         for query, own in same if len(same) < len(judged) else ():  # else it is that strategy
-            if not own.notes.said():
+            if not own.notes.display_fields():
                 yield f"{named(query)}: the ranking is {type(yardstick).__name__}'s, without a word of it in the notes"
 
 

@@ -1,5 +1,6 @@
 """What the room offers to the rooms above it."""
 
+from .coerce_corpus import corpus_of as corpus_of
 from .corpus import Corpus as Corpus
 from .explanation import Explanation as Explanation
 from .notes import INNER as INNER
@@ -46,7 +47,6 @@ from .rankings import number as number
 from .rankings import require_k as require_k
 from .rankings import rescored as rescored
 from .rankings import top_with_ties as top_with_ties
-from .shapes import corpus_of as corpus_of
 from .trace import LOST_AT as LOST_AT
 from .trace import LostAt as LostAt
 from .trace import Step as Step

@@ -149,7 +149,7 @@ def terms_of(ranking: Ranking, stage: str) -> list[list[str]] | None:
 
 def notes_of(ranking: Ranking) -> dict[str, str]:
     """What the strategy records about the query as a whole, as text."""
-    return {name: readable(value) for name, value in ranking.notes.said().items()}
+    return {name: readable(value) for name, value in ranking.notes.display_fields().items()}
 
 
 def _small(line: str) -> str:

@@ -12,7 +12,8 @@ hit's score can thus be recomputed from its parts:
 >>> parts = {"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])}
 >>> found = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
 >>> sums = Notes({"vector": "cosine", "graph": "cosine · strength / 10"}, {"vector": "dense", "graph": "graph"})
->>> ranking = Ranking.of("q", np.array([0, 1]), np.array([0.9, 0.28]), ["fastapi", "starlette"], **found, notes=sums)
+>>> ids, rows, scores = ["fastapi", "starlette"], np.array([0, 1]), np.array([0.9, 0.28])
+>>> ranking = Ranking.from_scores("q", rows, scores, ids, **found, notes=sums)
 >>> print(ranking.explain(), end="")
  1  fastapi  0.9  vector, from dense
     = 0.9 (cosine)
@@ -95,7 +96,7 @@ class Notes:
         """The entities of the query, as the last step that linked any has them."""
         return next((each.entities for each in self if each.entities is not None), None)
 
-    def said(self) -> dict[str, object]:
+    def display_fields(self) -> dict[str, object]:
         """What a reader is shown, own fields first; a name that an input repeats is numbered, "trees 2".
 
         Formula and source are left out, so are fields that are None and those that one stage leaves for the next.

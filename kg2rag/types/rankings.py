@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Ranking:
     """One query's hits, best first, each passage once; ordered by (-score to a millionth, corpus position).
 
-    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `Ranking.of`.
+    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `Ranking.from_scores`.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Ranking:
     notes: Notes = field(default_factory=Notes)
 
     @staticmethod
-    def of(
+    def from_scores(
         query_id: str,
         rows: NDArray[np.integer] | Sequence[int],
         scores: NDArray[np.floating] | Sequence[float],
@@ -87,14 +87,14 @@ class Ranking:
         return made.select(canonical_order(made.rows, made.scores))
 
     @staticmethod
-    def joined(
+    def from_groups(
         query_id: str,
         groups: Mapping[str, tuple[IntArray, FloatArray, Mapping[str, FloatArray]]],
         ids: Sequence[str],
         paths: Paths,
         notes: Notes,
     ) -> Ranking:
-        """`of` groups of hits: stage -> their rows, scores and parts of the scores; no row is in two groups."""
+        """The ranking of groups of hits, stage -> rows, scores and parts of the scores; no row is in two groups."""
         rows, scores, parts = zip(*groups.values(), strict=True)
         sizes, columns = list(map(len, rows)), dict[str, FloatArray]()
         for name in dict.fromkeys(name for own in parts for name in own):
@@ -102,7 +102,7 @@ class Ranking:
             columns[name] = np.concatenate([own.get(name, np.full(n, np.nan)) for own, n in given])
         codes, every = np.repeat(np.arange(len(groups)), sizes), (np.concatenate(rows), np.concatenate(scores))
         stages: dict[str, Any] = {"stages": tuple(groups), "stage_codes": codes}
-        return Ranking.of(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
+        return Ranking.from_scores(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -230,4 +230,6 @@ def rescored(
     stages["paths"] = ranking.paths if paths is None else first_of(paths, ranking.paths)
     said = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
     parts = {**kept.score_parts, **score_parts}
-    return Ranking.of(ranking.query_id, rows, scores, ranking.ids, score_parts=parts, notes=said, **stages).top(k)
+    return Ranking.from_scores(
+        ranking.query_id, rows, scores, ranking.ids, score_parts=parts, notes=said, **stages
+    ).top(k)

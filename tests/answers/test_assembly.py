@@ -36,7 +36,9 @@ def films(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
 
 def ranking(kb: KnowledgeBase, *entities: str, linked: bool = False) -> Ranking:
     notes = Notes(entities=tuple(LinkedEntity(name, "ngram", 1.0) for name in entities) if linked or entities else None)
-    return Ranking.of("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, stages=("dense",), notes=notes)
+    return Ranking.from_scores(
+        "q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, stages=("dense",), notes=notes
+    )
 
 
 def test_the_block_of_the_linked_entities_stands_above_the_passages(films: KnowledgeBase) -> None:

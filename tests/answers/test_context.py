@@ -260,7 +260,7 @@ def servers() -> KnowledgeBase:
 
 @pytest.fixture
 def ranking() -> Ranking:
-    return Ranking.of(
+    return Ranking.from_scores(
         "q",
         np.arange(4),
         np.array([0.8651, 0.6, 0.5, 0.1]),
@@ -335,7 +335,7 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     kb: KnowledgeBase, budget: int, counter: TokenCounter | None, described: bool
 ) -> None:
     n = len(kb.corpus)
-    ranking = Ranking.of("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids)
+    ranking = Ranking.from_scores("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids)
     entities = range(kb.graph.n_entities) if described else ()
     context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(ranking, entities)
     assert context.tokens == (counter or EncoderTokens()).count([context.text])[0] <= budget

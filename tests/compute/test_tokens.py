@@ -61,7 +61,7 @@ def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Pa
 
 
 def test_a_hit_that_does_not_fit_is_left_out_and_the_next_tried() -> None:
-    ranking = Ranking.of("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"])
+    ranking = Ranking.from_scores("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"])
     [found] = cut([ranking], ["one two", "one two", "one"], Words(), 3)
     assert found.passage_ids == ["a", "c"]
     assert (found.notes.tokens, found.notes.left_out) == (3, ("b",))

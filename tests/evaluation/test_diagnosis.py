@@ -35,7 +35,7 @@ class Told(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         scores = 1 / np.arange(1, len(self.rows) + 1)
-        return [Ranking.of(query.id, np.array(self.rows), scores, self.ids).top(k) for query in queries]
+        return [Ranking.from_scores(query.id, np.array(self.rows), scores, self.ids).top(k) for query in queries]
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         steps = (step("expanded", "not expanded", "too far", self.expanded), step("kept", "pruned", "cut", self.rows))

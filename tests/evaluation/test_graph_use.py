@@ -20,7 +20,7 @@ def ranking(*codes: int, note: str = "") -> Ranking:
     """Hits of stage 0, "text", and 1, "graph", in this order."""
     rows, notes = np.arange(len(codes)), Notes("x", {"text": "dense", "graph": "graph"}, warning=note)
     stages = {"stages": ("text", "graph"), "stage_codes": np.array(codes)}
-    return Ranking.of("q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes)
+    return Ranking.from_scores("q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes)
 
 
 def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_reasons_of_the_others() -> None:
@@ -35,7 +35,7 @@ def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_rea
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
         scores = np.arange(len(rows), 0, -1.0)
-        return Ranking.of("q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage))
+        return Ranking.from_scores("q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage))
 
     known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10)
     fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10)

@@ -27,7 +27,9 @@ class Talker(Retriever):
     def retrieve_batch(self, queries: list[Query], k: int) -> list[Ranking]:
         notes = [Notes("score", "text", other=NOTES[int(query.id[1])]) for query in queries]
         return [
-            Ranking.of(query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, stages=("text",), notes=note).top(k)
+            Ranking.from_scores(
+                query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, stages=("text",), notes=note
+            ).top(k)
             for query, note in zip(queries, notes, strict=True)
         ]
 
@@ -42,6 +44,6 @@ def test_each_question_s_own_is_a_column_beside_its_text() -> None:
 
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
-    one = Ranking.of("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
+    one = Ranking.from_scores("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
     triples = {"count": 50, "first": [*range(20)]}
     assert json.loads(notes_json(one)) == {"triples": triples, "tokens": 7, "depth": 0.5, "path": "x"}

@@ -36,7 +36,7 @@ class Counted(Retriever):
         told = {"stages": ("x", "y"), "stage_codes": rows % 2, "paths": path, "notes": notes}
         told["score_parts"] = {"cosine": np.where(rows % 3, rows, np.nan)}
         scores, ids = self.factor * rows[::-1] / 7, self.kb.corpus.ids
-        return [Ranking.of(query.id, rows, scores, ids, **told).top(k) for query in queries]
+        return [Ranking.from_scores(query.id, rows, scores, ids, **told).top(k) for query in queries]
 
 
 @pytest.fixture(autouse=True)

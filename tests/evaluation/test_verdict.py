@@ -34,7 +34,7 @@ class Sometimes(kg2rag.Retriever):
         ids, notes = [f"p{i}" for i in range(N + 1)], kg2rag.types.Notes("1", self.source)
         rows = [at if found[at] else N for at in (int(query.id[1:]) for query in queries)]
         return [
-            Ranking.of(query.id, np.array([row]), np.ones(1), ids, stages=("one",), notes=notes).top(k)
+            Ranking.from_scores(query.id, np.array([row]), np.ones(1), ids, stages=("one",), notes=notes).top(k)
             for query, row in zip(queries, rows, strict=True)
         ]
 

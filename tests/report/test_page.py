@@ -55,7 +55,7 @@ class Walking(Retriever):
                 "paths": paths if self.paths else {},
             }
             told["score_parts"] = {"cosine": scores / 0.5, "graph rank": np.arange(len(rows)) + 1.0}
-            found.append(Ranking.of(query.id, rows, scores, ids, **told).top(k))
+            found.append(Ranking.from_scores(query.id, rows, scores, ids, **told).top(k))
         return found
 
 

@@ -26,7 +26,10 @@ class Fixed(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.asked.extend(queries)
         scores = -np.arange(len(self.order), dtype=np.float64)
-        return [Ranking.of(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(k) for query in queries]
+        return [
+            Ranking.from_scores(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(k)
+            for query in queries
+        ]
 
 
 def data(unit: Literal["passage", "document"] = "passage", text: str = "Who wrote it?") -> QADataset:

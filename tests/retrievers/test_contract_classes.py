@@ -25,7 +25,7 @@ class Falling(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.asked.append(([query.text for query in queries], k))
         return [
-            Ranking.of(query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)).top(k)
+            Ranking.from_scores(query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)).top(k)
             for query in queries
         ]
 
@@ -39,7 +39,7 @@ class Reverse(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
         self.given.append([len(ranking) for ranking in rankings])
-        return [Ranking.of(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",)) for r in rankings]
+        return [Ranking.from_scores(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",)) for r in rankings]
 
 
 def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:

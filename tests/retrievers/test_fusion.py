@@ -22,7 +22,7 @@ FACT, OTHER = Triple("a", "r", "b", "p1"), Triple("c", "r", "d", "p1")
 
 def ranking(stage: str, scores: dict[int, float], **more: Any) -> Ranking:
     rows = np.array(list(scores), dtype=np.int64)
-    return Ranking.of("q", rows, np.array(list(scores.values())), IDS, stages=(stage,), **more)
+    return Ranking.from_scores("q", rows, np.array(list(scores.values())), IDS, stages=(stage,), **more)
 
 
 DENSE = ranking("dense", {1: 0.9, 2: 0.7, 3: 0.5})
@@ -133,7 +133,7 @@ def test_what_the_rankings_say_of_the_query_is_kept() -> None:
 
 
 def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:
-    walk = Ranking.of(
+    walk = Ranking.from_scores(
         "q", np.array([1, 5]), np.array([0.9, 0.1]), IDS, stages=("walk", "dense"), stage_codes=np.array([0, 1])
     )
     fused = fuse_rankings([walk, WORDS], (3, 1), 10)

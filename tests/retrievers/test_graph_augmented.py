@@ -34,7 +34,9 @@ RUST = 0.5 / 2 * ONCE  # the weakest triple of its path has strength 5; second h
 
 def given_ranking(kb: KnowledgeBase, **scores: float) -> Ranking:
     rows = np.array([kb.corpus.row(id_) for id_ in scores], dtype=np.int64)
-    return Ranking.of("q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, stages=("fused",))
+    return Ranking.from_scores(
+        "q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, stages=("fused",)
+    )
 
 
 def augmented(

@@ -29,7 +29,7 @@ class Rows(WalkOrDense[str]):
     def walk(self, queries: Sequence[Query], starts: Sequence[str], k: int) -> list[Ranking]:
         assert 0 < len(queries) <= BLOCK
         return [
-            Ranking.of(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(k)
+            Ranking.from_scores(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(k)
             for query, start in zip(queries, starts, strict=True)
         ]
 

@@ -41,7 +41,9 @@ class Sound(Retriever):
         rows = rows[scores[rows] >= self.least]
         parts = {"shared": scores[rows]}
         ids, told = self.kb.corpus.ids, Notes("shared", "words")
-        return Ranking.of(query.id, rows, scores[rows], ids, stages=("words",), score_parts=parts, notes=told).top(k)
+        return Ranking.from_scores(
+            query.id, rows, scores[rows], ids, stages=("words",), score_parts=parts, notes=told
+        ).top(k)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         every = np.arange(len(self.kb.corpus))
@@ -82,7 +84,7 @@ def by_chance_the_second_time(self: Sound, queries: Sequence[Query], k: int) -> 
 
 def failures_as_empty_rankings(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
     empty = np.empty(0)
-    return [Ranking.of(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
+    return [Ranking.from_scores(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
 
 
 def dense_where_few_share_a_word(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -229,14 +231,14 @@ def test_a_sound_retriever_is_accepted() -> None:
             "finite scores",
             "the score of 'p5' is nan",
         ),
-        (batch(ties_from_the_end), "canonical order", "belongs; order hits with `Ranking.of`"),
+        (batch(ties_from_the_end), "canonical order", "belongs; order hits with `Ranking.from_scores`"),
         (each(lambda _, one: replace(one, notes=Notes("2 · shared", "words"))), "formula", "'2 · shared' gives"),
         (batch(by_chance_the_second_time), "preparing changes nothing", "before and after `prepare`: hit 1 is"),
         (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
         (batch(failures_as_empty_rankings), "finds something", "is made of the corpus's words and has no hit"),
         (batch(dense_where_few_share_a_word), "no silent fall-back", "the ranking is Dense's, without a word of it"),
         (NeedsTitles, "answers every query", "on passages without titles, IndexError"),
-        (Unnamed, "stages and paths", "names no stage; give `Ranking.of` stages="),
+        (Unnamed, "stages and paths", "names no stage; give `Ranking.from_scores` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
         (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
         (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ParameterError: k must be"),

@@ -13,7 +13,7 @@ STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 
 def ranking(notes: Notes | None = None) -> Ranking:
     """Two hits: a text match, and one that the graph brought."""
-    return Ranking.of(
+    return Ranking.from_scores(
         "q1",
         np.array([0, 2]),
         np.array([0.91, 0.15]),
@@ -63,7 +63,9 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
-    one = Ranking.of("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts, notes=Notes("1 / dense rank"))
+    one = Ranking.from_scores(
+        "q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts, notes=Notes("1 / dense rank")
+    )
     assert one.explain()._arithmetic(one.hit(1))[0] == "1 / 4 (dense rank)"
 
 
@@ -85,7 +87,7 @@ def test_what_a_strategy_says_of_the_query_is_told() -> None:
 
 def test_html_escapes_everything_and_loads_nothing() -> None:
     evil = "<script>alert(1)</script>"
-    nasty = Ranking.of(
+    nasty = Ranking.from_scores(
         "q",
         np.array([0]),
         np.array([1.0]),
@@ -105,7 +107,11 @@ def test_a_ranking_as_a_table_has_ranks_paths_and_parts() -> None:
     assert frame["path"].tolist() == ["", "FastAPI -[built on]-> Starlette"]
     assert frame["graph"].tolist() == pytest.approx([0.0, 0.5])
     parts = {"passage": np.array([0.5])}  # as a column is called
-    (row,) = Ranking.of("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts).to_frame().to_dict("records")
+    (row,) = (
+        Ranking.from_scores("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts)
+        .to_frame()
+        .to_dict("records")
+    )
     assert (row["passage"], row["passage part"]) == ("a", 0.5)
-    empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["a"])
+    empty = Ranking.from_scores("q", np.array([], dtype=np.int64), np.array([]), ["a"])
     assert (len(empty.to_frame()), str(empty.explain()).strip()) == (0, "")

@@ -32,21 +32,21 @@ def test_notes_are_written_as_plain_json_and_read_back() -> None:
 
 def test_codes_that_a_stage_leaves_for_the_next_are_neither_written_nor_shown() -> None:
     assert "codes" not in WALKED.to_json()
-    assert "codes" not in WALKED.said()
+    assert "codes" not in WALKED.display_fields()
 
 
 def test_notes_of_a_class_that_is_not_loaded_are_kept_for_display() -> None:
     written = {"kind": "Elsewhere", "formula": "x", "hops": [1, 2], "entities": [["Ada", "fuzzy", 0.9]]}
     read = Notes.from_json(written)
     assert (type(read), read.formula, read.linked) == (Notes, "x", (ADA,))
-    assert read.said()["hops"] == (1, 2)
+    assert read.display_fields()["hops"] == (1, 2)
     assert read.to_json() == {**written, "entities": [["Ada", "fuzzy", 0.9]]}
 
 
 def test_what_inputs_say_follows_and_a_name_that_is_taken_is_numbered() -> None:
-    said = Notes(inputs=(Walked(steps=1), Walked(steps=2))).said()
+    said = Notes(inputs=(Walked(steps=1), Walked(steps=2))).display_fields()
     assert (said["steps"], said["steps 2"]) == (1, 2)
-    assert JOINED.said()["warning"] == "dense ranking"
+    assert JOINED.display_fields()["warning"] == "dense ranking"
 
 
 def test_the_notes_of_a_step_are_found_by_their_class() -> None:

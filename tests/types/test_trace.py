@@ -28,7 +28,7 @@ ASKED = Query("q", "?")
 
 def ranked(*rows: int) -> Ranking:
     """These rows, best first."""
-    return Ranking.of("q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS)
+    return Ranking.from_scores("q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS)
 
 
 @dataclass(frozen=True)

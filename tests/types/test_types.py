@@ -21,7 +21,7 @@ PASSAGE = Passage("p1", "Ed Wood", "A film.", "d1", 0)
 @pytest.fixture
 def ranking() -> Ranking:
     """p4 (0.9), p1 and p7 (both 0.5), p0 (0.1); p1 came by a fact of the graph."""
-    return Ranking.of(
+    return Ranking.from_scores(
         "q",
         np.array([7, 0, 4, 1]),
         np.array([0.5, 0.1, 0.9, 0.5]),
@@ -54,7 +54,7 @@ def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
 
 def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> None:
     corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
-    found = Ranking.of("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
+    found = Ranking.from_scores("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
     assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
@@ -82,7 +82,7 @@ def test_the_top_is_a_prefix_with_everything_its_hits_carry(ranking: Ranking) ->
 def test_a_k_below_one_is_refused(ranking: Ranking) -> None:
     for asked in (
         lambda: ranking.top(0),
-        lambda: Ranking.of("q", [1], [1.0], IDS).top(0),
+        lambda: Ranking.from_scores("q", [1], [1.0], IDS).top(0),
         lambda: top_with_ties(np.array([1.0]), -1),
     ):
         with pytest.raises(ValueError, match="k must be"):
@@ -104,7 +104,7 @@ def test_rank_refuses_what_is_no_ranking_and_names_query_and_passage(
     rows: list[int], scores: list[float], named: str
 ) -> None:
     with pytest.raises(ValueError, match=f"'q'.*{named}"):
-        Ranking.of("q", np.array(rows), np.array(scores), IDS)
+        Ranking.from_scores("q", np.array(rows), np.array(scores), IDS)
 
 
 few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
@@ -116,7 +116,7 @@ def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -
     values = np.array(scores)
     rows = top_with_ties(values, k)
     expected = sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:k]
-    assert Ranking.of("q", rows, values[rows], ids).top(k).rows.tolist() == expected
+    assert Ranking.from_scores("q", rows, values[rows], ids).top(k).rows.tolist() == expected
 
 
 @pytest.mark.parametrize(("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)])
@@ -144,8 +144,8 @@ def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(make: Ca
 
 def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> None:
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
-    assert Ranking.of("q", np.arange(5), scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
-    assert Ranking.of("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
+    assert Ranking.from_scores("q", np.arange(5), scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
+    assert Ranking.from_scores("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
 
 
 STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
@@ -161,7 +161,7 @@ def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it
 
 def rescorable() -> Ranking:
     """p2 by the graph, then p0 and p3 by their text."""
-    return Ranking.of(
+    return Ranking.from_scores(
         "q",
         np.array([0, 2, 3]),
         np.array([0.5, 0.9, 0.1]),

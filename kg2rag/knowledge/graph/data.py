@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.linked import graph_of
+from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
 from kg2rag.knowledge.graph.files import read, save, to_networkx
 from kg2rag.knowledge.graph.neighbourhood import ego, induced, neighbourhood, neighbours

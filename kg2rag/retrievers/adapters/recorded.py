@@ -151,7 +151,7 @@ class ScoreFunction(Retriever):
             rows = np.arange(len(passages)) if mask is None else mask
             scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
             said = {"stages": (self.name,), "score_parts": {"score": scores}, "notes": Notes("score", "text")}
-            rankings.append(Ranking.of(query.id, rows, scores, self.kb.corpus.ids, **said).top(k))  # type: ignore[arg-type]
+            rankings.append(Ranking.from_scores(query.id, rows, scores, self.kb.corpus.ids, **said).top(k))  # type: ignore[arg-type]
         return rankings
 
 

@@ -232,7 +232,7 @@ class KG2RAGOfficial(VectorRetriever):
         parts = {"seed": slice(plan.n_seeds), "expand": slice(plan.n_seeds, None)}
         groups = {stage: (nodes[at], scores[at], {"node": scores[at]}) for stage, at in parts.items()}
         notes = Notes(source={"seed": "dense", "expand": "graph"})
-        listed = Ranking.joined(query.id, groups, corpus.ids, {}, notes)
+        listed = Ranking.from_groups(query.id, groups, corpus.ids, {}, notes)
         filled, added = sum(choice is UNCHOSEN for choice in chosen.values()), len(nodes) - plan.n_seeds
         seen = tuple(plan.mentioned)
         said = OfficialNotes(warning=note, expanded=added, trees=len(plan.trees), filled=filled, mentioned=seen)

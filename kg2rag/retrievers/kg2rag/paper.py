@@ -84,7 +84,7 @@ class Expand(Stage):
         parts = {name: np.append(column, blank) for name, column in ranking.score_parts.items()}
         ends = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
         notes = ExpandNotes("cosine", {**sources(ranking), "expand": "graph"}, inputs=(ranking.notes,))
-        return Ranking.of(
+        return Ranking.from_scores(
             ranking.query_id,
             rows,
             cosines,

@@ -239,7 +239,7 @@ class MentionChains(VectorRetriever):
         ids, first = self.kb.corpus.ids, self.dense_seeds
         nearest = [rows[top_with_ties(cosine[rows], first)] for cosine, rows in zip(cosines, allowed, strict=True)]
         dense = [
-            Ranking.of(query.id, rows, cosine[rows], ids).top(first)
+            Ranking.from_scores(query.id, rows, cosine[rows], ids).top(first)
             for query, cosine, rows in zip(queries, cosines, nearest, strict=True)
         ]
         near = phrase_restarts(
@@ -269,7 +269,7 @@ class MentionChains(VectorRetriever):
         """Candidates in their order, "walk" where it alone found them; below them the nearest other passages."""
         ids = self.kb.corpus.ids
         if searched is None:
-            return Ranking.of(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
+            return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
         rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
         beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
         beyond = beyond[~np.isin(beyond, rows)]
@@ -283,7 +283,7 @@ class MentionChains(VectorRetriever):
         groups["dense"] = (beyond, least - place, {"least score": least, "place": place})
         paths = ChainPaths(searched.walked, searched.continued)
         notes = searched.notes(self.kb.corpus, self.beam_temperature)
-        return Ranking.joined(query.id, groups, ids, paths, notes).top(min(k, self.depth))
+        return Ranking.from_groups(query.id, groups, ids, paths, notes).top(min(k, self.depth))
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""

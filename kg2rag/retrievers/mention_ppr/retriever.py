@@ -134,7 +134,10 @@ class MentionPPR(VectorRetriever):
         ]
         found = [walk.reached(len(self.kb.corpus)) for walk in self.walks(halves, self.kb.candidates(queries))]
         ids, depth = self.kb.corpus.ids, self.depth
-        return [Ranking.of(q.id, one.nodes, one.weights, ids).top(depth) for q, one in zip(queries, found, strict=True)]
+        return [
+            Ranking.from_scores(q.id, one.nodes, one.weights, ids).top(depth)
+            for q, one in zip(queries, found, strict=True)
+        ]
 
     def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
         """One walk from each restart, over the passages of its mask alone; over all where that is None."""
@@ -221,7 +224,7 @@ class MentionPPR(VectorRetriever):
             reach=self.reach if walk.cut else None,
         )
         paths = self.paths(reached, walk, restart)
-        return Ranking.joined(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
+        return Ranking.from_groups(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
 
     @property
     def names(self) -> list[str]:

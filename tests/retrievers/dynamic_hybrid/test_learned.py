@@ -21,7 +21,7 @@ WEIGHTS = {"dense": 1.0, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}
 
 
 def ranking(*rows: int) -> Ranking:
-    return Ranking.of("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS)
+    return Ranking.from_scores("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS)
 
 
 def runs(queries: Sequence[Query]) -> dict[str, list[Ranking]]:

@@ -25,13 +25,13 @@ from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
-from kg2rag.types.shapes import plain
+from kg2rag.types.coerce_corpus import plain
 
 AT_ONCE = 10_000  # passages that are searched together
 
 
 @dataclass(frozen=True)
-class Linked:
+class EntityMatching:
     """What a source has, linked by name where it does not say which passages it is of."""
 
     source: Extractor
@@ -101,7 +101,7 @@ def _placed(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corp
     return tuple(placed)
 
 
-def graph_of(given: object) -> Linked | None:
+def graph_of(given: object) -> EntityMatching | None:
     """The source of a networkx graph, an extraction, triples, a DataFrame or a file; None of anything else.
 
     Triples are `Triple`s, (head, relation, tail) or dicts. A file is .graphml, or a table of triples.
@@ -125,10 +125,10 @@ def graph_of(given: object) -> Linked | None:
             given = Extraction(tuple(given))
         elif all(isinstance(one, list | tuple) and len(one) == 3 for one in given):
             given = Extraction(tuple(Triple(str(h), str(r), str(t), "") for h, r, t in given))
-    return Linked(GivenExtraction(given)) if isinstance(given, Extraction) else None
+    return EntityMatching(GivenExtraction(given)) if isinstance(given, Extraction) else None
 
 
-def _table(rows: Iterable[Mapping[str, Any]], entities: Path | None = None) -> Linked:
+def _table(rows: Iterable[Mapping[str, Any]], entities: Path | None = None) -> EntityMatching:
     """Rows of triples, in which a passage may be missing, and all but weights is text."""
     weights = {column for field in RANGES for column in COLUMNS[field]}
     known = {column for columns in COLUMNS.values() for column in columns}
@@ -139,4 +139,4 @@ def _table(rows: Iterable[Mapping[str, Any]], entities: Path | None = None) -> L
             missing = value is None or value != value
             record[column] = None if missing else value if column in weights else str(plain(value))
         kept.append(record)
-    return Linked(TriplesFile(rows=tuple(kept), entities=entities))
+    return EntityMatching(TriplesFile(rows=tuple(kept), entities=entities))

@@ -10,7 +10,7 @@ import pytest
 from kg2rag import KnowledgeBase, KnowledgeGraph, Triple, systems
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.linked import graph_of
+from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.types import corpus_of
 
 CORPUS = corpus_of(
