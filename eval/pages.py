@@ -37,7 +37,14 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS, KEPT = ROOT / "eval" / "results", ROOT / "eval" / "kept.toml"
 OUT = ROOT / "docs" / "results"
 DIFFERENCES = ROOT / "docs" / "differences.md"
-DESIGNS = ("graph_augmented", "confidence_gated", "vector_first", "expansion_queries", "dynamic_hybrid.retriever")
+DESIGNS = {
+    "graph_augmented": "designs.graph_augmented",
+    "confidence_gated": "designs.confidence_gated",
+    "vector_first": "designs.vector_first",
+    "expansion_queries": "expansion_queries",
+    "dynamic_hybrid": "designs.dynamic_hybrid.retriever",
+}
+"""Strategy -> its module in `kg2rag.retrievers`, which has the names of its design's parameters."""
 BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
 BASELINE = "hybrid"
 WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
@@ -343,11 +350,11 @@ def peers() -> str:
 def differences() -> str:
     """What the designs call our parameters, as the strategies declare it; where we depart from them, and why."""
     names = []
-    for file in DESIGNS:
-        words = import_module(f"kg2rag.retrievers.{file}").WORDS
+    for strategy, module in DESIGNS.items():
+        words = import_module(f"kg2rag.retrievers.{module}").WORDS
         for at, (theirs, ours, note) in enumerate(words.rows):
             own = ", ".join(f"`{word}`" for word in theirs.split(", "))
-            names.append(["" if at else f"{words.design}: `{file.partition('.')[0]}`", own, f"`{ours}`", note])
+            names.append(["" if at else f"{words.design}: `{strategy}`", own, f"`{ours}`", note])
     table = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
     about = table.pop("about")
     rows = [["" if at else f"`{one}`", *row] for one, found in table.items() for at, row in enumerate(found)]

@@ -26,8 +26,14 @@ import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis, features_of, fingerprint
-from kg2rag.retrievers.dynamic_hybrid.retriever import blend
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
+    SIDES,
+    LearnedAnalyser,
+    QueryAnalysis,
+    features_of,
+    fingerprint,
+)
+from kg2rag.retrievers.designs.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, IntArray, Query, Ranking
 
 METRIC = "recall@5"

@@ -8,7 +8,7 @@ import pandas as pd
 
 import kg2rag
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysers import RuleAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import RuleAnalyser
 
 LABELLED = Path(__file__).with_name("query_kinds.tsv")
 

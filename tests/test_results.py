@@ -42,11 +42,11 @@ def test_the_page_of_differences_is_written_from_what_the_strategies_declare() -
     assert all(cell.strip() for line in departures.splitlines()[4:] for cell in line.strip("|").split(" | ")[1:])
 
 
-@pytest.mark.parametrize("file", pages.DESIGNS)
-def test_every_name_of_ours_on_that_page_exists(file: str) -> None:
-    words = import_module(f"kg2rag.retrievers.{file}").WORDS
+@pytest.mark.parametrize("strategy", pages.DESIGNS)
+def test_every_name_of_ours_on_that_page_exists(strategy: str) -> None:
+    words = import_module(f"kg2rag.retrievers.{pages.DESIGNS[strategy]}").WORDS
     known = {
-        *SYSTEMS.parameters(file.partition(".")[0]),
+        *SYSTEMS.parameters(strategy),
         *Notes.classes,
         *kg2rag.__all__,
         "Triple",

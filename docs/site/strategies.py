@@ -17,9 +17,9 @@ from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.designs.graph_augmented import GraphAugment
 from kg2rag.retrievers.fusion import Fusion
-from kg2rag.retrievers.graph_augmented import GraphAugment
-from kg2rag.retrievers.kg2rag.paper import Expand, Organise
+from kg2rag.retrievers.published.kg2rag.paper import Expand, Organise
 from kg2rag.retrievers.rerankers import Rerank
 
 PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {

@@ -22,7 +22,7 @@ import typer
 
 import kg2rag
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
-from kg2rag.retrievers.hipporag.retrievers import HippoRAG2
+from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
 TOLERANCE = 1e-8

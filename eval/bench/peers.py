@@ -45,7 +45,7 @@ from kg2rag.evaluation.metrics import evaluate
 from kg2rag.extraction.dependency import DependencyTriples
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.dense import VectorRetriever
-from kg2rag.retrievers.hipporag.retrievers import HippoRAG2
+from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 from kg2rag.retrievers.systems import build
 from kg2rag.types import FloatArray, IntArray
 

@@ -194,9 +194,9 @@ def measured(about: Mapping[str, object]) -> dict[str, object]:
 def parts_of_a_base() -> Mapping[str, Callable[[KnowledgeBase], object]]:
     """What makes each part of `NEEDS`."""
     from kg2rag.knowledge import LexicalSettings
-    from kg2rag.retrievers.hipporag import memory
-    from kg2rag.retrievers.linear_rag import tri_graph
     from kg2rag.retrievers.mention_ppr.graph import mention_graph
+    from kg2rag.retrievers.published.hipporag import memory
+    from kg2rag.retrievers.published.linear_rag import tri_graph
 
     return {
         "fingerprint": lambda kb: kb.corpus.fingerprint,

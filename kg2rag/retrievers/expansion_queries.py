@@ -21,11 +21,11 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.neighbour_passages import LinksEntities
 from kg2rag.types import Count, Natural, Notes, Query, Ranking, Share, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots

@@ -19,7 +19,7 @@ from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.paper import Expand
+from kg2rag.retrievers.published.kg2rag.paper import Expand
 from kg2rag.types import LOST_AT, QADataset, Query, Question, Ranking, Trace, Triple, step
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"

@@ -24,7 +24,7 @@ from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.adapters import Recorded
-from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.text.records import DataError
 
 

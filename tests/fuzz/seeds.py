@@ -23,8 +23,8 @@ from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.retrievers.adapters import Recorded
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser
-from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
 Files = dict[str, bytes]

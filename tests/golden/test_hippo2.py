@@ -25,8 +25,8 @@ from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.hipporag.memory import phrase_graph
-from kg2rag.retrievers.hipporag.retrievers import HippoRAG2
+from kg2rag.retrievers.published.hipporag.memory import phrase_graph
+from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 from kg2rag.types import QADataset, Ranking
 
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}

@@ -22,8 +22,8 @@ import pytest
 from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, QueryPlan
-from kg2rag.retrievers.kg2rag.released import joined_texts, stated_triples, tree_text
+from kg2rag.retrievers.published.kg2rag.official import KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.published.kg2rag.released import joined_texts, stated_triples, tree_text
 from kg2rag.retrievers.rerankers import BiEncoder
 from kg2rag.types import FloatArray, QADataset, Query, Ranking
 

@@ -14,7 +14,7 @@ import pytest
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
-from kg2rag.retrievers.kg2rag.released import stated_triples
+from kg2rag.retrievers.published.kg2rag.released import stated_triples
 from kg2rag.types import Corpus, Matrix, Passage, QADataset, Query, Question, Triple
 
 PASSAGES = [

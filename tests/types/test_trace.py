@@ -16,9 +16,9 @@ from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.designs.graph_augmented import GraphAugment
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.graph_augmented import GraphAugment
-from kg2rag.retrievers.kg2rag.paper import Expand, Organise
+from kg2rag.retrievers.published.kg2rag.paper import Expand, Organise
 from kg2rag.testing import worlds
 from kg2rag.types import LOST_AT, Query, Ranking, Trace, Triple, step
 

@@ -14,9 +14,9 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.retrievers.designs.vector_first import VectorFirst
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
 from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
-from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (

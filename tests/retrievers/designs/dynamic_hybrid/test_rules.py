@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis, RuleAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, QueryAnalysis, RuleAnalyser
 from kg2rag.types import Query
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from weights import cross_validate, fit, grid_scores, regret, simplex
 
-from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.retriever import blend
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import LearnedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, Query, Ranking
 
 IDS = ("other", "gold")  # the gold loses ties

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.around import LinksEntities, components
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
+from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking, Step, step
 from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight
 

@@ -19,9 +19,9 @@ from kg2rag.extraction import Extraction
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.official import DEPARTURES, KG2RAGOfficial, QueryPlan
-from kg2rag.retrievers.kg2rag.paper import Expand, ExpandNotes, Organise
-from kg2rag.retrievers.kg2rag.released import (
+from kg2rag.retrievers.published.kg2rag.official import DEPARTURES, KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.published.kg2rag.paper import Expand, ExpandNotes, Organise
+from kg2rag.retrievers.published.kg2rag.released import (
     TitlePool,
     depth_first_trees,
     iteration_trees,

@@ -15,7 +15,7 @@ from typing import Any
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import Retriever, Tuned, Words
-from kg2rag.retrievers.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.text.registry import split
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, refused, sources

@@ -14,8 +14,8 @@ import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.designs.vector_first import VectorFirst
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
-from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.types import ParameterError, QADataset, Query, Question, Ranking, Triple
 
 ASKED = "what runs on the server"

@@ -17,8 +17,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.paper import Expand, Organise, kg2rag
+from kg2rag.retrievers.published.kg2rag.official import KG2RAGOfficial
+from kg2rag.retrievers.published.kg2rag.paper import Expand, Organise, kg2rag
 from kg2rag.types import FloatArray, Query, Ranking, Triple
 
 A_B = Triple("A", "r", "B", "p0")

@@ -17,12 +17,12 @@ from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.around import LinksEntities, components
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage, Tuned, Words
 from kg2rag.retrievers.dense import Dense, min_max
 from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step
 from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked, one_of
 from kg2rag.types.rankings import number, top_with_ties

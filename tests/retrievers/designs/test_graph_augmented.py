@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.graph_augmented import GraphAugment
+from kg2rag.retrievers.designs.graph_augmented import GraphAugment
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Query, Ranking, Triple
 

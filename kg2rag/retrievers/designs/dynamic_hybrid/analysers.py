@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from kg2rag.compute import ChatModel, CompletionError
 from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted, unusable
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, Signals, read
+from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES, Signals, read
 from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
 from kg2rag.types import FloatArray, ParameterError, Query, Weight

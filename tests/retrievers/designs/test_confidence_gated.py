@@ -14,8 +14,8 @@ from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.designs.confidence_gated import ConfidenceGated
 from kg2rag.types import Query, Ranking, Triple
 
 NAMED = "How does Auth Service check a token?"  # 36 characters

@@ -13,9 +13,9 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.systems import build

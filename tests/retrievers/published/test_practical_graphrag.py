@@ -8,7 +8,7 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.practical_graphrag import PracticalGraphRAG
+from kg2rag.retrievers.published.practical_graphrag import PracticalGraphRAG
 from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]

@@ -26,8 +26,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
-from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.retrievers.published.hipporag import memory
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 

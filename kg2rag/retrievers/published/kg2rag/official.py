@@ -18,9 +18,9 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.retrievers.dense import VectorRetriever
-from kg2rag.retrievers.kg2rag import released
-from kg2rag.retrievers.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, triplets
-from kg2rag.retrievers.kg2rag.released import TitlePool, dense_over, joined_texts
+from kg2rag.retrievers.published.kg2rag import released
+from kg2rag.retrievers.published.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, triplets
+from kg2rag.retrievers.published.kg2rag.released import TitlePool, dense_over, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.text.registry import ParameterError, unknown
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step

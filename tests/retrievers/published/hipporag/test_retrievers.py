@@ -10,7 +10,7 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.hipporag.retrievers import HippoRAG, HippoRAG2
+from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG, HippoRAG2
 from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]

@@ -22,11 +22,11 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 

@@ -13,8 +13,8 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, ChainAnalyser, LLMAnalyser, RuleAnalyser
-from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, ChainAnalyser, LLMAnalyser, RuleAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.types import Corpus, Passage, Query
 
 SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
