@@ -13,12 +13,15 @@ import pandas as pd
 from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
 from kg2rag.answers.scores import Rules, check_answers, mean_scores, score_answers
-from kg2rag.compute import write
+from kg2rag.compute import new_outputs
 from kg2rag.evaluation.comparing import given_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of
 from kg2rag.types import QADataset, at_least, require
+
+FILES = ("answers.csv", "answers.parquet", "contexts.parquet")
+"""What `AnswerComparison.save` writes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,17 +64,18 @@ class AnswerComparison:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read).
 
         The last has a context's text and, as JSON, all of it as data: its citations and its `graph_context`.
+        FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        write(folder / "answers.csv", csv_of(self.table, index=True).encode())
-        self.to_frame().to_parquet(folder / "answers.parquet", index=False)
         rows = [
             (name, id_, context.tokens, context.text, json.dumps(context.to_json(), ensure_ascii=False))
             for name, contexts in self.contexts.items()
             for id_, context in zip(self.answers[name].outcomes, contexts, strict=True)
         ]
-        frame = pd.DataFrame(rows, columns=["system", "query_id", "tokens", "context", "json"])
-        frame.to_parquet(folder / "contexts.parquet", index=False)
+        contexts = pd.DataFrame(rows, columns=["system", "query_id", "tokens", "context", "json"])
+        with new_outputs(folder, "answers") as partial:
+            (partial / "answers.csv").write_text(csv_of(self.table, index=True), encoding="utf-8")
+            self.to_frame().to_parquet(partial / "answers.parquet", index=False)
+            contexts.to_parquet(partial / "contexts.parquet", index=False)
 
     def __repr__(self) -> str:
         return self.table.round(3).to_string()

@@ -92,6 +92,7 @@ def compare(
 
 def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw: DrawOptions) -> None:
     """Without any gold: how much the systems agree, and a page in which their hits are judged."""
+    from kg2rag.compute import write_outputs
     from kg2rag.datasets import known_items
     from kg2rag.evaluation.overlap import POOLED, agreement
     from kg2rag.types import Query
@@ -104,7 +105,7 @@ def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw:
     if not queries:
         raise ValueError(f"{data.name} has no heading and no sentence to ask. Give --questions FILE.")
     result = agreement(systems, replace(data, unjudged=queries), POOLED)
-    (folder / "report.html").write_text(result.to_html(), encoding="utf-8")
+    write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
     typer.echo(result)
     tell(f"{said} Judge hits in the report, then compare with the file that it saves: --questions FILE.")
 

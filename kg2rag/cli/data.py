@@ -68,11 +68,16 @@ def questions(
     A model writes a question for a chain of passages that share names, and answers it anew: it stays where all passages
     answer it, and none alone. Answers are kept as they arrive and paid once. Review the page; compare by --questions.
     """
-    from kg2rag.compute import SentenceEncoder, Store
+    from kg2rag.compute import SentenceEncoder, Store, check_outputs
     from kg2rag.datasets import plan_questions, questions_from
     from kg2rag.extraction.sources import SOURCES
     from kg2rag.knowledge import KnowledgeBase
 
+    page = out.with_suffix(".html")
+    if page == out:
+        raise ValueError(f"--out {out}: the questions are written as .jsonl, and the page to review them beside them.")
+    if not plan:
+        check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
     model = None if known_item else chat.open("A question of several passages (--known-item makes others)")
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
@@ -82,7 +87,8 @@ def questions(
         return
     made = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
     typer.echo(made)
-    page = made.label().save(made.save(out).with_suffix(".html"))
+    made.label().save(page)
+    made.save(out)
     tell(f"{out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
     if made.failures:
         first = f"{len(made.failures)} calls failed, the first: {made.failures[0]}."

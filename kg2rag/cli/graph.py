@@ -30,7 +30,7 @@ class BuildOptions:
     plan: bool = opt(False, "Say what it would take and send nothing.", "--plan")
     retry_failed: bool = opt(False, "Ask unusable answers again: other seed, warmer, more tokens.", "--retry-failed")
     allow_failed: bool = opt(False, "Write the graph even where passages failed; it says so.", "--allow-failed")
-    force: bool = opt(False, "Replace the graph of another build in --out.", "--force")
+    force: bool = opt(False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force")
     limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
     schema: Path | None = opt(None, "Of typed: TOML with entity_types, relation_types or both; else any.")
 
@@ -69,8 +69,7 @@ def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
         free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
         typer.echo(prompted.plan(corpus, retry_failed=again) if prompted else free)
         return
-    if not asked.force:
-        check_free(out, source, corpus)
+    check_free(out, source, corpus, force=asked.force)
     run = prompted and _ask(prompted, corpus, retry_failed=again)
     failures = [asdict(failure) for failure in run.failures] if run else []
     if failures and not asked.allow_failed:

@@ -54,12 +54,15 @@ def reproduce(
     out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
 ) -> None:
     """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
+    from kg2rag.compute import check_outputs, write_output
     from kg2rag.experiments.ledger import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
     from kg2rag.text.cells import csv_of
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")
+    if out is not None:
+        check_outputs(out.parent, [out.name])
     files = [file for path in ledgers for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])]
     if not files or (missing := [file for file in files if not file.is_file()]):
         raise FileNotFoundError(
@@ -72,4 +75,4 @@ def reproduce(
     typer.echo("; ".join(f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in groups))
     if out is not None:
         text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
-        out.write_text(text, encoding="utf-8")
+        write_output(out, "reproduction", text.encode())

@@ -135,14 +135,17 @@ def answer(
     answer is counted as failed, never scored; the table is over the questions that every system answered, and the exit
     code is 3 where there is another.
     """
+    from kg2rag.answers.comparing import FILES as ANSWER_FILES
     from kg2rag.answers.comparing import compare_answers
     from kg2rag.answers.reader import REASONED, SHORT, Reader
+    from kg2rag.compute import check_outputs
 
     reader = Reader(chat.open("A reader"), REASONED if reasoned else SHORT)
+    folder = out or Path("reports") / f"{data.file_name}-answers"
+    check_outputs(folder, ANSWER_FILES)
     questions = data.load()
     kb, systems = on.build(questions.corpus)
     result = compare_answers(systems, questions, kb, reader, rules=rules, seed=data.seed, **vars(size))
-    folder = out or Path("reports") / f"{data.file_name}-answers"
     result.save(folder)
     typer.echo(str(result))
     for name, answers in result.answers.items():

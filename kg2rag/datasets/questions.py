@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure
-from kg2rag.compute.atomic_write import write
+from kg2rag.compute import ChatModel, Completion, EncoderTokens, Failure, write_output
 from kg2rag.compute.llm import Usage, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise
@@ -94,9 +93,9 @@ class WrittenQuestions:
     usage: Usage | None = None
 
     def save(self, file: str | Path) -> Path:
-        """Write the rows as JSON Lines."""
+        """Write the rows as JSON Lines; FileExistsError if they would overwrite a file that kg2rag did not write."""
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
-        write(Path(file), text.encode())
+        write_output(Path(file), "questions", text.encode())
         return Path(file)
 
     def label(self) -> Labelling:

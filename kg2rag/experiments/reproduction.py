@@ -90,7 +90,7 @@ class Reproduction:
     def load(cls, path: Path | str) -> Reproduction:
         """What `kg2rag reproduce --out FILE.csv` wrote."""
         frame = pd.read_csv(path, dtype={"questions": "Int64"})
-        return cls(frame.assign(**frame[list(TEXTS)].fillna("")))
+        return cls(frame.assign(**frame[list(TEXTS)].astype(object).fillna("")))
 
     def of(self, *wanted: str) -> pd.DataFrame:
         """The rows with one of some verdicts."""
@@ -186,7 +186,7 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
     scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].fillna("")))
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))
 
 
 def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:

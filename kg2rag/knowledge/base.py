@@ -110,7 +110,11 @@ class KnowledgeBase:
             return source
         self.counts["builds"] += 1
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": files.VERSION}
-        entry = self.store.entry("graph", key, lambda at: KnowledgeGraph.build(source.extract(corpus), corpus).save(at))
+
+        def build(folder: Path) -> None:
+            files.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
+
+        entry = self.store.entry("graph", key, build)
         return announce_empty(KnowledgeGraph.load(entry, corpus), source)
 
     @cached_property

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kg2rag.compute import write_output
 from kg2rag.report.html import Frame, HtmlPage, as_json, document, render
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class Labelling(HtmlPage):
         return Frame(self.to_html(), 640)._repr_html_()
 
     def save(self, file: str | Path) -> Path:
-        """Write the page there."""
-        Path(file).write_text(self.to_html(), encoding="utf-8")
+        """Write the page; FileExistsError if it would overwrite a file that kg2rag did not write."""
+        write_output(Path(file), "page", self.to_html().encode())
         return Path(file)
 
     def saved(self, *folders: str | Path) -> Path:

@@ -17,9 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kg2rag.compute import new_file, new_folder, remove_leftovers
+from kg2rag.compute import check_outputs, new_outputs
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
+from kg2rag.extraction.importers.saved import (
+    ABOUT,
+    FAILED,
+    TABLES,
+    About,
+    CorpusMark,
+    read_about,
+    write_jsonl,
+    write_tables,
+)
 from kg2rag.knowledge.graph.csr import Codes, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.records import DataError, as_parquet, read_parquet, reading, sha256
@@ -75,9 +84,16 @@ AGAIN = "Save the graph again."
 
 
 def save(graph: KnowledgeGraph, directory: Path | str) -> None:
-    """Write the three files into a directory, which is made where it is missing."""
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
+    """Write the three files into a directory, which is made where it is missing.
+
+    FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
+    """
+    with new_outputs(Path(directory), "graph", keep_former=True) as partial:
+        write_files(graph, partial)
+
+
+def write_files(graph: KnowledgeGraph, directory: Path) -> None:
+    """Write the three files into a new directory, which exists."""
     names, ids = (pa.array(texts, _TEXT) for texts in (graph.names, graph.passage_ids))
     table, mentions = graph.triples, graph.mentions
     contents: tuple[tuple[Any, ...], ...] = (
@@ -167,15 +183,17 @@ def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> C
 # The folder of a build: the graph, the extraction, `build.json`; `kg2rag.extraction.importers.saved` reads it.
 
 
-def check_free(directory: Path, extractor: Extractor, corpus: Corpus) -> None:
-    """ValueError where a build would overwrite anything else than the graph of this extractor and corpus."""
-    if not directory.exists():
+def check_free(directory: Path, extractor: Extractor, corpus: Corpus, *, force: bool = False) -> None:
+    """Check that the graph of an extractor over a corpus can be written into a folder.
+
+    Raises
+    ------
+    ValueError : the folder holds another graph of kg2rag, unless `force`.
+    FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
+    """
+    check_outputs(directory, [*COLUMNS, *TABLES, ABOUT, FAILED])
+    if force or not (directory / ABOUT).is_file():
         return
-    held = {file.name for file in directory.iterdir()} if directory.is_dir() else {""}
-    if held <= {FAILED}:
-        return
-    if ABOUT not in held:
-        raise ValueError(f"{directory} exists, and is no graph folder. Give another --out.")
     about = read_about(directory)
     if (about.fingerprint, about.corpus.fingerprint) != (extractor.fingerprint, corpus.fingerprint):
         raise ValueError(
@@ -195,13 +213,15 @@ def write_graph(
     failed_passages: int = 0,
     usage: Mapping[str, object] | None = None,
 ) -> KnowledgeGraph:
-    """Build the graph and write its folder, whole or not at all, in place of what was there; the graph."""
+    """Build the graph and write its folder, whole or not at all, in place of a former graph; the graph.
+
+    FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
+    """
     from kg2rag.knowledge.graph import KnowledgeGraph
 
     graph = KnowledgeGraph.build(extraction, corpus)
-    remove_leftovers(directory.parent)
-    with new_folder(directory, replace=True) as partial:
-        graph.save(partial)
+    with new_outputs(directory, "graph", last=ABOUT) as partial:
+        write_files(graph, partial)
         write_tables(extraction, partial)
         written = sorted(file for file in partial.rglob("*") if file.is_file())
         if failed := list(failures):
@@ -222,7 +242,6 @@ def write_graph(
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
     """Write the list of failures where no graph is written; the file. An existing graph is kept."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with new_file(directory / FAILED) as partial:
-        write_jsonl(failures, partial)
+    with new_outputs(directory, "graph", keep_former=True) as partial:
+        write_jsonl(failures, partial / FAILED)
     return directory / FAILED

@@ -99,9 +99,16 @@ def test_the_same_build_may_be_written_again_and_replaces_the_folder(folder: Pat
 def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"holds the graph of Mentions\(.* over notes .*--force to replace it"):
         check_free(folder, Mentions(), corpus(4))
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match=r"is no graph folder\. Give another --out"):
-        check_free(tmp_path, Mentions(), corpus(3))
+    (tmp_path / "strangers").mkdir()
+    (tmp_path / "strangers" / "entities.parquet").write_bytes(b"theirs")
+    for force in (False, True):
+        with pytest.raises(FileExistsError, match=r"strangers/entities\.parquet"):
+            check_free(tmp_path / "strangers", Mentions(), corpus(3), force=force)
+    with pytest.raises(FileExistsError, match=r"strangers/entities\.parquet"):
+        write_graph(tmp_path / "strangers", FOUND, corpus(3), Mentions(), corpus_name="notes")
+    assert [(path.name, path.read_bytes()) for path in (tmp_path / "strangers").iterdir()] == [
+        ("entities.parquet", b"theirs")
+    ]
 
 
 def test_failures_are_written_over_and_leave_an_older_graph_readable(folder: Path, tmp_path: Path) -> None:
