@@ -1,7 +1,7 @@
-"""kg2rag: a laboratory for graph-guided retrieval.
+"""A research toolkit for graph-guided retrieval: interchangeable strategies, fair comparisons, no LLM key.
 
-Load a question set, build a knowledge base over its corpus, put strategies side by side, compare them.
-The public names stand in `__init__.pyi`; each is imported when first used, so that `import kg2rag` costs nothing.
+Load a question set, build a knowledge base over its corpus, and compare strategies.
+`__init__.pyi` lists the public names. Each is imported on first use, which keeps `import kg2rag` fast.
 """
 
 from lazy_loader import attach_stub

@@ -24,7 +24,7 @@ PAGES: Mapping[str, Mapping[str, str]] = {
     "docs/site/quickstart.md": {},
 }
 """Page -> what of it depends on the folder that it is run in, and what stands there in the test."""
-TESTED_APART = {"docs/extending.md"}
+TESTED_APART = {"docs/documents.md", "docs/extending.md"}
 
 
 def examples(page: str) -> list[str]:

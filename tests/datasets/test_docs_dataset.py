@@ -20,7 +20,8 @@ from kg2rag.datasets import info, lint, names, registry
 from kg2rag.report import Labelling
 
 MODULE, LINE = blocks("A data set")
-OWN, LABELLED = blocks("Your own documents")
+(OWN,) = blocks("Documents", page="documents.md")
+(LABELLED,) = blocks("Questions", page="documents.md")
 [(GROUP, ENTRY_POINT)] = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n', blocks("A data set", "toml")[0])
 WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
 ARTICLES = [
