@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("*.md", "docs/*.md", "docs/decisions/*.md", "docs/site/*.md", "notebooks/*.ipynb", "kg2rag/**/*.py", "kg2rag/**/*.toml")
+PAGES = "*.md docs/*.md docs/decisions/*.md docs/site/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml".split()
 AVOID = {
     r"where (?:it is |they are )?not given|where given": "name the default",
     r"\bof which\b": "two sentences",
