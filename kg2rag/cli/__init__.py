@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 
 import typer
 
@@ -16,6 +17,7 @@ from kg2rag.cli.compare import compare, compare_graphs
 from kg2rag.cli.data import datasets_app, questions, store_app
 from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
+from kg2rag.cli.printing import print_line, print_traceback, print_warning
 from kg2rag.cli.sweep import reproduce, sweep
 from kg2rag.cli.systems import answer, ask, context, explain, list_systems
 
@@ -30,7 +32,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(version("kg2rag"))
+        print_line(version("kg2rag"))
         raise typer.Exit
 
 
@@ -52,6 +54,8 @@ app.add_typer(store_app, name="store")
 def main() -> None:
     """Run the command line; a mistake in the input prints one line, not a traceback."""
     gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects, all of which stay
+    warnings.showwarning = print_warning  # type: ignore[assignment]
+    sys.excepthook = print_traceback
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
     try:
         app()
@@ -59,7 +63,7 @@ def main() -> None:
         if os.environ.get("KG2RAG_DEBUG"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        typer.echo(f"Error: {message}", err=True)
+        print_line(f"Error: {message}", err=True)
         for note in getattr(error, "__notes__", ()):
-            typer.echo(note, err=True)
+            print_line(note, err=True)
         sys.exit(2)

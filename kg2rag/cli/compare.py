@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from kg2rag.cli.declared import announce, arg, opt, parse_settings, show, split_names, spread, tell
+from kg2rag.cli.declared import announce, arg, opt, parse_settings, split_names, spread
 from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions, WorkerOptions
+from kg2rag.cli.printing import print_line, print_rich
 
 if TYPE_CHECKING:
     from kg2rag.types import QADataset
@@ -74,20 +73,20 @@ def compare(
         with by.open():
             counter = counter_of(on.encoder())
             result: Any = compare(systems, loaded if further else first, folder=folder, counter=counter, **options)
-        show(result)
+        print_rich(result)
         if further and len(result.metrics) > 1:
-            show(TerminalTable(result.macro_sheet))
+            print_rich(TerminalTable(result.macro_sheet))
         for name, one in result.sets.items() if further else ():
-            tell(f"{name}: {places[name] / 'report.html'}, of {one.config['started']}")
+            print_line(f"{name}: {places[name] / 'report.html'}, of {one.config['started']}")
         graphs = [(name.partition(":")[0], file) for name, file in ({} if further else first.graph_files).items()]
         offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
         if on.graph == "mentions" and offers:
-            typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
+            print_line("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
     else:
         _page_to_judge(folder, systems, first, data)
-    tell(f"Report: {folder / 'report.html'}")
+    print_line(f"Report: {folder / 'report.html'}")
     if asked.open and not webbrowser.open((folder / "report.html").resolve().as_uri()):
-        typer.echo("No browser can be opened here.", err=True)
+        print_line("No browser can be opened here.", err=True)
 
 
 def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw: DrawOptions) -> None:
@@ -106,8 +105,8 @@ def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw:
         raise ValueError(f"{data.name} has no heading and no sentence to ask. Give --questions FILE.")
     result = agreement(systems, replace(data, unjudged=queries), POOLED)
     write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
-    typer.echo(result)
-    tell(f"{said} Judge hits in the report, then compare with the file that it saves: --questions FILE.")
+    print_line(result)
+    print_line(f"{said} Judge hits in the report, then compare with the file that it saves: --questions FILE.")
 
 
 @spread(dataset="bundled")
@@ -158,10 +157,10 @@ def compare_graphs(
             counter=counter_of(first.embedder),
         )
     result.save(folder)
-    show(result)
+    print_rich(result)
     if placebo > 1:
-        show(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
-    tell(f"Report: {folder / 'report.html'}")
+        print_rich(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
+    print_line(f"Report: {folder / 'report.html'}")
 
 
 def _command() -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, arg, opt, show, show_table, spread, tell
+from kg2rag.cli.declared import SOME_FAILED, arg, opt, spread
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
+from kg2rag.cli.printing import print_line, print_rich, print_table
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
@@ -28,7 +29,7 @@ def list_datasets() -> None:
         else:
             offers = [_readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
             rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
-    show_table(("name", "what it is", "settings", "passages", "licence"), rows)
+    print_table(("name", "what it is", "settings", "passages", "licence"), rows)
 
 
 @datasets_app.command()
@@ -37,7 +38,7 @@ def info(data: DrawOptions) -> None:
     """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
     from kg2rag.datasets import info as run
 
-    show_table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
+    print_table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
 
 
 @datasets_app.command()
@@ -48,7 +49,7 @@ def lint(data: DrawOptions) -> None:
 
     found = run(data.load())
     rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in found.to_numpy().tolist())
-    show_table(list(map(str, found)), rows) if len(found) else show("Nothing found.")
+    print_table(list(map(str, found)), rows) if len(found) else print_rich("Nothing found.")
 
 
 @spread()
@@ -83,16 +84,16 @@ def questions(
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
     if plan:
         free = f"{limit} known items; no language model is used, nothing is paid."
-        typer.echo(plan_questions(kb, model, limit=limit, hops=hops, seed=seed) if model else free)
+        print_line(plan_questions(kb, model, limit=limit, hops=hops, seed=seed) if model else free)
         return
     made = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
-    typer.echo(made)
+    print_line(made)
     made.label().save(page)
     made.save(out)
-    tell(f"{out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
+    print_line(f"{out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
     if made.failures:
         first = f"{len(made.failures)} calls failed, the first: {made.failures[0]}."
-        typer.echo(f"{first} The same command asks again.", err=True)
+        print_line(f"{first} The same command asks again.", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
@@ -115,9 +116,9 @@ def get(
 
     if listed:
         rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
-        show_table(("name", "questions", "what it is", "where it is from"), rows)
+        print_table(("name", "questions", "what it is", "where it is from"), rows)
     elif name:
-        typer.echo(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
+        print_line(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
     else:
         raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
 
@@ -128,4 +129,4 @@ def prune_store(older_than_days: float = opt(30.0, "Entries unused for at least 
     from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)
-    typer.echo(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")
+    print_line(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")

@@ -7,7 +7,7 @@ options of the command, so that `--help` lists each.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 
 import typer
 
+from kg2rag.cli.printing import print_line
 from kg2rag.text.registry import read_value, split
 
 SOME_FAILED = 3
@@ -82,29 +83,4 @@ def announce(folder: Path, name: str, systems: Sequence[str] | None = None) -> N
     from kg2rag.evaluation.storage import other_comparison
 
     if replaced := other_comparison(folder, name, systems):
-        typer.echo(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)
-
-
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose first column is never cut: it holds the names one types."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(columns):
-        made.add_column(column, no_wrap=i == 0, overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    show(made)
-
-
-def show(*shown: Any, **how: Any) -> None:
-    """Print tables, or what else rich can print."""
-    from kg2rag.text.cells import console
-
-    console().print(*shown, **how)
-
-
-def tell(line: str) -> None:
-    """Print a line that may be longer than the terminal is wide: a path, a link."""
-    show(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, opt, show_table, spread
+from kg2rag.cli.declared import SOME_FAILED, opt, spread
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
+from kg2rag.cli.printing import print_line, print_table
 
 if TYPE_CHECKING:
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
@@ -67,7 +68,7 @@ def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
     assert source is not None
     if out is None or asked.plan:
         free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
-        typer.echo(prompted.plan(corpus, retry_failed=again) if prompted else free)
+        print_line(prompted.plan(corpus, retry_failed=again) if prompted else free)
         return
     check_free(out, source, corpus, force=asked.force)
     run = prompted and _ask(prompted, corpus, retry_failed=again)
@@ -80,10 +81,10 @@ def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
         if run:
             told |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}
         graph = write_graph(out, extraction, corpus, source, **told)
-        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
+        print_line(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
     if run and failures:
         less = "the graph lacks them" if asked.allow_failed else "no graph was written (--allow-failed writes it)"
-        typer.echo(
+        print_line(
             f"{len(run.failed_passages)} of {len(corpus)} passages failed, the first: {run.failures[0]}.\n"
             f"All of them, with causes: {out / 'failed.jsonl'}; {less}. Ask again with --retry-failed.",
             err=True,
@@ -97,11 +98,11 @@ def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> Extr
     try:
         run = source.run(corpus, retry_failed=retry_failed)
     except KeyboardInterrupt:
-        typer.echo("Stopped. What was answered is kept; the same command goes on from here.", err=True)
+        print_line("Stopped. What was answered is kept; the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
-    typer.echo(str(run.usage))
+    print_line(str(run.usage))
     return run
 
 
@@ -123,4 +124,4 @@ def report_graph(
             [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
             for row in frame.itertuples(index=False)
         )
-        show_table(list(map(str, frame.columns)), rows)
+        print_table(list(map(str, frame.columns)), rows)

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
 from kg2rag.cli.declared import arg, opt, parse_settings, split_names
+from kg2rag.cli.printing import print_line
 from kg2rag.extraction.sources import SOURCES
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class DataOptions:
 
         data = load(self.dataset, **{name: value for name, value in vars(self).items() if name != "dataset"})
         if isinstance(data, Documents):
-            typer.echo(repr(data), err=True)
+            print_line(repr(data), err=True)
         return data
 
     @property

@@ -7,8 +7,9 @@ from typing import Any
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, show, show_table, spread, tell
+from kg2rag.cli.declared import arg, opt, spread
 from kg2rag.cli.options import WorkerOptions
+from kg2rag.cli.printing import print_line, print_rich, print_table
 
 
 @spread()
@@ -30,19 +31,19 @@ def sweep(
     wanted = read_sweep(file, path=path)
     folder = out or Path("reports") / "sweeps" / wanted.name
     if plan:
-        typer.echo(wanted.plan())
+        print_line(wanted.plan())
         return
     at: dict[str, Any] = {**vars(by), "jobs": 1 if by.jobs is None else by.jobs}
     result = SweepResult.load(folder) if report else wanted.run(folder, **at)
     if result.numbers:
         rows = result.chosen()
-        show_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
+        print_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
         for row in rows:
-            tell(f"{row[0]}: {row[-1]}")
-        tell(result.note())
+            print_line(f"{row[0]}: {row[-1]}")
+        print_line(result.note())
     for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
-        typer.echo(f"Failed: {number}: {system} {parameters}: {error}")
-    typer.echo(f"Report: {result.save(folder)}")
+        print_line(f"Failed: {number}: {system} {parameters}: {error}")
+    print_line(f"Report: {result.save(folder)}")
     if len(result.failed):
         raise typer.Exit(1)
 
@@ -70,9 +71,9 @@ def reproduce(
             "the papers that kg2rag follows are in eval/ledger of its repository. --only picks rows of them."
         )
     result = run([Ledger.read(file) for file in files], data, only=only)
-    show(result)
+    print_rich(result)
     groups = result.summary().items()
-    typer.echo("; ".join(f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in groups))
+    print_line("; ".join(f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in groups))
     if out is not None:
         text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
         write_output(out, "reproduction", text.encode())

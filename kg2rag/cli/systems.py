@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, arg, opt, show, show_table, spread, tell
+from kg2rag.cli.declared import SOME_FAILED, arg, opt, spread
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, EncoderOptions, ModelOptions, SystemOptions
+from kg2rag.cli.printing import print_json, print_line, print_rich, print_table
 
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
@@ -22,14 +22,14 @@ def list_systems(name: str | None = arg(None, "Describe this one, with all its p
     wrapped = {"markup": False, "highlight": False}
     if name is None:
         rows = [(one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names()]
-        show_table(("system", "what it does"), rows)
-        show("kg2rag systems NAME says more of one, and which parameters --set changes.", **wrapped)
+        print_table(("system", "what it does"), rows)
+        print_rich("kg2rag systems NAME says more of one, and which parameters --set changes.", **wrapped)
         return
-    show(f"{name}: {SYSTEMS.description(name)}", **wrapped)
+    print_rich(f"{name}: {SYSTEMS.description(name)}", **wrapped)
     defaults = SYSTEMS.parameters(name)
-    show_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
+    print_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
-        show(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", **wrapped)
+        print_rich(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", **wrapped)
 
 
 @spread()
@@ -46,18 +46,17 @@ def ask(
     from kg2rag.answers.context import context as context_of
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.systems import recommended
-    from kg2rag.text.cells import visible
 
     kb = KnowledgeBase.build(data.load().corpus, graph, embedder=encoding.encoder())
     if as_json:
-        typer.echo(json.dumps(context_of(recommended(kb, system), question, k=k).to_json(), ensure_ascii=False))
+        print_json(context_of(recommended(kb, system), question, k=k).to_json())
         return
     for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
         place = [hit.metadata.get("file", hit.passage_id), *hit.metadata.get("headings", ())]
-        tell(visible(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"))
+        print_line(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]")
         if hit.path_text:
-            tell(visible(f"   by {hit.path_text}"))
-        tell(visible(f"   {' '.join(hit.text.split())}") + "\n")
+            print_line(f"   by {hit.path_text}")
+        print_line(f"   {' '.join(hit.text.split())}\n")
 
 
 @spread(systems="mention_ppr,dense")
@@ -71,7 +70,7 @@ def explain(
     from kg2rag.report.question_explanation import explain as run
 
     questions = data.load()
-    show(run(on.build(questions.corpus)[1], questions, question, k=k))
+    print_rich(run(on.build(questions.corpus)[1], questions, question, k=k))
 
 
 @dataclass(frozen=True)
@@ -113,10 +112,13 @@ def context(
         raise ValueError(f"A context is of one system, not of {', '.join(systems)}. Name one with --system.")
     (system,) = systems.values()
     made = context_of(system, query, hops=hops, kb=kb, **vars(size))
-    typer.echo(json.dumps(made.to_json(), ensure_ascii=False) if as_json else made.text)
-    typer.echo(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} passages", err=True)
+    if as_json:
+        print_json(made.to_json())
+    else:
+        print_line(made.text)
+    print_line(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} passages", err=True)
     for dropped in made.dropped:
-        typer.echo(f"left out ({dropped.why}): {dropped.what}", err=True)
+        print_line(f"left out ({dropped.why}): {dropped.what}", err=True)
 
 
 @spread(systems="dense,hybrid,graph_augmented", dataset="bundled")
@@ -147,13 +149,13 @@ def answer(
     kb, systems = on.build(questions.corpus)
     result = compare_answers(systems, questions, kb, reader, rules=rules, seed=data.seed, **vars(size))
     result.save(folder)
-    typer.echo(str(result))
+    print_line(str(result))
     for name, answers in result.answers.items():
-        typer.echo(f"{name}: {answers.usage}")
-    tell(f"Answers and contexts: {folder}")
+        print_line(f"{name}: {answers.usage}")
+    print_line(f"Answers and contexts: {folder}")
     failed = {name: answers.failed for name, answers in result.answers.items() if answers.failed}
     for name, failures in failed.items():
         first, failure = next(iter(failures.items()))
-        typer.echo(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)
+        print_line(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)
     if failed:
         raise typer.Exit(SOME_FAILED)
