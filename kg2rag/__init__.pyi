@@ -6,11 +6,11 @@ from .answers.context import context as context
 from .answers.reader import Reader as Reader
 from .answers.scores import mean_scores as mean_scores
 from .answers.scores import score_answers as score_answers
-from .compute.encoder import SentenceEncoder as SentenceEncoder
-from .compute.given_encoder import EndpointEncoder as EndpointEncoder
-from .compute.given_encoder import GivenEncoder as GivenEncoder
+from .compute.endpoint_encoder import EndpointEncoder as EndpointEncoder
 from .compute.llm import ChatModel as ChatModel
+from .compute.sentence_encoder import SentenceEncoder as SentenceEncoder
 from .compute.store import Store as Store
+from .compute.user_encoder import GivenEncoder as GivenEncoder
 from .datasets import from_folder as from_folder
 from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames

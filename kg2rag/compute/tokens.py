@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from kg2rag.compute.encoder import Embedder, SentenceEncoder
-from kg2rag.compute.given_encoder import StaticEncoder
+from kg2rag.compute.embedder import Embedder
 from kg2rag.compute.models import DEFAULT_MODEL, loading
+from kg2rag.compute.sentence_encoder import SentenceEncoder
+from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +23,14 @@ from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
-    from kg2rag.compute.encoder import Embedder
+    from kg2rag.compute.embedder import Embedder
 
-SHARD = 2048  # texts that are stored together: an interruption costs at most as many
-LARGE = 20_000  # texts; the vectors of fewer are looked up within a second
-BLOCK = 65_536  # texts encoded at once into an array
+SHARD_TEXTS = 2048  # that are stored together: an interruption costs at most as many
+LARGE_TEXTS = 20_000  # the vectors of fewer are looked up within a second
+BLOCK_TEXTS = 65_536  # that are encoded at once into an array
 FILE = "vectors.npy"
+Encode = Callable[[list[str]], Matrix]
+"""Texts -> their vectors, (n_texts, dim); or those of the first of the texts, at least one."""
 
 
 class VectorCache:
@@ -34,30 +38,63 @@ class VectorCache:
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
         self.file = store.keyed_file(f"vectors/{encoder}")
-        self.dim, self.prompt = dim, prompt
+        self.dim = dim
+        self.prompt = prompt
 
-    def of(self, texts: Sequence[str], encode: Callable[[list[str]], Matrix]) -> Matrix:
-        """(n_texts, dim) in the given order; `encode` is asked for those that the file lacks, the longest first."""
+    def of(
+        self, texts: Sequence[str], encode: Encode, *, shard_texts: int | None = None, is_paid: bool = False
+    ) -> Matrix:
+        """(n_texts, dim) in the given order; texts that the file lacks are encoded, the longest first.
+
+        Parameters
+        ----------
+        shard_texts : that `encode` is given, and whose vectors are stored, at once; by default `SHARD_TEXTS`.
+        is_paid : one process at a time encodes a shard, so that nothing is paid twice.
+        """
         keys = [self._key(text) for text in texts]
-        at = dict(zip(keys, range(len(texts)), strict=True))
-        found, vectors = self._read(list(at)), np.empty((len(texts), self.dim), dtype=np.float32)
-        for key, vector in found.items():
-            vectors[at[key]] = np.frombuffer(vector, dtype=np.float32)
-        lacking = sorted((at[key] for key in at.keys() - found.keys()), key=lambda row: (-len(texts[row]), row))
-        with progress_bar(len(lacking), "encoding", "text", shown=len(lacking) > SHARD // 2) as bar:
-            for start in range(0, len(lacking), SHARD):
-                rows = lacking[start : start + SHARD]
-                shard = [texts[row] for row in rows]
-                vectors[rows] = encode(shard)
-                self.keep(shard, vectors[rows])
-                bar.update(len(rows))
-        return vectors[[at[key] for key in keys]]
+        row_of = dict(zip(keys, range(len(texts)), strict=True))
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        lacking = self._fill(vectors, row_of)
+        rows = deque(sorted(lacking.values(), key=lambda row: (-len(texts[row]), row)))
+        with progress_bar(len(rows), "encoding", "text", shown=len(rows) > SHARD_TEXTS // 2) as bar:
+            while rows:
+                count = len(rows)
+                shard = [rows.popleft() for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))]
+                with self.file.claim("vectors") if is_paid else nullcontext():
+                    if is_paid:  # another process may have paid for some of them by now
+                        shard = list(self._fill(vectors, {keys[row]: row for row in shard}).values())
+                    encoded_rows = self._encode(shard, texts, vectors, encode)
+                rows.extendleft(reversed(shard[encoded_rows:]))
+                bar.update(count - len(rows))
+        return vectors[[row_of[key] for key in keys]]
+
+    def _encode(self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode) -> int:
+        """Encode the texts of some rows of `vectors`, and store what comes back; how many that are."""
+        if not rows:
+            return 0
+        shard = [texts[row] for row in rows]
+        new = encode(shard)
+        vectors[rows[: len(new)]] = new
+        self.keep(shard[: len(new)], new)
+        return len(new)
+
+    def _fill(self, vectors: Matrix, row_of: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Fill the rows whose keys the file has; the other keys with their rows."""
+        stored = self._read(list(row_of))
+        for key, vector in stored.items():
+            vectors[row_of[key]] = np.frombuffer(vector, dtype=np.float32)
+        return {key: row for key, row in row_of.items() if key not in stored}
+
+    def find(self, texts: Sequence[str]) -> dict[str, Matrix]:
+        """The vectors, (dim,), of those texts that the file has."""
+        text_of = {self._key(text): text for text in texts}
+        stored = self._read(list(text_of))
+        return {text: np.frombuffer(stored[key], dtype=np.float32) for key, text in text_of.items() if key in stored}
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
-        """The texts, each once, that the file has no vector of."""
-        keys = {self._key(text): text for text in texts}
-        found = self._read(list(keys))
-        return [text for key, text in keys.items() if key not in found]
+        """The texts, each once, of which the file has no vector."""
+        stored = self.find(texts)
+        return [text for text in dict.fromkeys(texts) if text not in stored]
 
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
         """Store the vectors of texts, (n_texts, dim), but those that the file has."""
@@ -65,10 +102,11 @@ class VectorCache:
         self.file.keep(rows)
 
     def _key(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        content = f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=16).digest()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors of some keys; a damaged file has none, and is begun anew."""
+        """The vectors of some keys, as bytes; a file that cannot be read is set aside, and a new one begun."""
         try:
             return self.file.find(keys)
         except DamagedFileError as error:
@@ -79,14 +117,15 @@ class VectorCache:
 
 
 def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]) -> Matrix:
-    """(n_texts, dim) unit vectors of texts, read-only and mapped where there are `LARGE` or more.
+    """(n_texts, dim) unit vectors of texts, read-only and mapped where there are `LARGE_TEXTS` or more.
 
-    `texts` are read only where they have to be encoded, in slices of `BLOCK`.
+    `texts` are read only where they have to be encoded, in slices of `BLOCK_TEXTS`.
     `key` : what they depend on, as JSON values; the encoder is added to it.
     """
-    if len(texts) < LARGE:
+    if len(texts) < LARGE_TEXTS:
         return embedder.encode(list(texts), store)
-    blocks = (embedder.encode(texts[at : at + BLOCK], store) for at in range(0, len(texts), BLOCK))
+    starts = range(0, len(texts), BLOCK_TEXTS)
+    blocks = (embedder.encode(texts[start : start + BLOCK_TEXTS], store) for start in starts)
     path = store.entry(
         "matrix",
         {**key, "encoder": embedder.fingerprint(store)},
@@ -100,15 +139,16 @@ def save_rows(path: Path, blocks: Iterable[NDArray[Any]]) -> None:
 
     ValueError: no block, or one of another dtype or width than the first.
     """
-    kind, rows = None, 0
+    kind: tuple[np.dtype[Any], tuple[int, ...]] | None = None
+    rows = 0
     with path.open("wb") as file:
         for block in blocks:
             header: dict[str, Any] = {"descr": np.lib.format.dtype_to_descr(block.dtype), "fortran_order": False}
-            here = (block.dtype, block.shape[1:])
+            block_kind = (block.dtype, block.shape[1:])
             if kind is None:
-                kind = here
+                kind = block_kind
                 np.lib.format.write_array_header_1_0(file, {**header, "shape": (0, *kind[1])})
-            elif here != kind:
+            elif block_kind != kind:
                 raise ValueError(f"{path.name}: a block of {block.dtype} {block.shape} after rows of {kind}.")
             file.write(block.tobytes())
             rows += len(block)

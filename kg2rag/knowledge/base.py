@@ -66,7 +66,7 @@ class KnowledgeBase:
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
             passages by name where it does not say which: a networkx graph, triples, a DataFrame or a file of them.
         embedder : the name of a sentence-transformers model (all-MiniLM-L6-v2 where not given), or what you have: a
-            SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.given_encoder`.
+            SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.embedders`.
 
         TypeError: an argument of another type. ValueError: an unknown source, or a graph over other passages.
         """

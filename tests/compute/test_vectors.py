@@ -68,7 +68,7 @@ def test_an_interrupted_build_loses_one_shard_at_most(cache: VectorCache, monkey
                 raise KeyboardInterrupt
             return super().__call__(texts)
 
-    monkeypatch.setattr(vectors, "SHARD", 20)
+    monkeypatch.setattr(vectors, "SHARD_TEXTS", 20)
     with pytest.raises(KeyboardInterrupt):
         cache.of(TEXTS, Stopping())
     encoder = Encoder()
@@ -107,8 +107,8 @@ class Counting:
 def test_a_large_corpus_is_one_mapped_array_made_a_block_at_a_time(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "LARGE", 100)
-    monkeypatch.setattr(vectors, "BLOCK", 40)
+    monkeypatch.setattr(vectors, "LARGE_TEXTS", 100)
+    monkeypatch.setattr(vectors, "BLOCK_TEXTS", 40)
     embedder = Counting()
     with pytest.raises(RuntimeError):
         encoded(Counting(failing=2), TEXTS, store, {"texts": 1})

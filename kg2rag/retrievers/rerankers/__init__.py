@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from kg2rag.compute.encoder import well_formed
+from kg2rag.compute.embedder import well_formed
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.text.registry import Registry

@@ -15,11 +15,13 @@ from functools import cache, cached_property, lru_cache
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from kg2rag.compute import models
+from kg2rag.compute.embedder import MIN_COSINE, PROBE, Role, unit, well_formed
+from kg2rag.compute.encoder_state import configuration_checksum, weights_checksum
 from kg2rag.compute.hardware import CPU, device_of, processor, threads
 from kg2rag.compute.models import CARDS, DEFAULT_MODEL, OFFLINE_PACKAGE, full_name, loading, prompts_of
 from kg2rag.compute.parallel import progress_bar
@@ -30,8 +32,6 @@ from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-Role = Literal["passage", "query"]
-"""What a text is, and so what the model wants before it."""
 Reduced = TypeVar("Reduced")
 
 VERSION = 2
@@ -40,31 +40,12 @@ DTYPES = ("auto", "bfloat16", "float32")
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
 """What processors show that are faster in bfloat16; one with avx512_bf16 alone took half as long again for a batch."""
-MIN_COSINE = 0.999
 BATCH, GPU_BATCH = 32, 256  # texts
 FEW = 1000  # texts that are encoded without a progress bar
 TOKENS_OF = 256  # texts whose token vectors are in memory together: 100 MB
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
 """A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
-PROBE = (
-    "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
-    "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
-    "def parse_rows(stream, delimiter=','):\n    return [line.split(delimiter) for line in stream]",
-    "42",
-)
-
-
-class Embedder(Protocol):
-    """Anything that encodes texts as unit vectors and identifies itself by a fingerprint."""
-
-    def fingerprint(self, store: Store) -> str:
-        """Equal for two embedders if and only if their vectors are equal."""
-        ...
-
-    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
-        """(n_texts, dim) rows of norm 1."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -227,6 +208,7 @@ class SentenceEncoder:
         prompts, source = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
         origin = f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder"
         description: dict[str, Any] = {"model": self.model, "revision": self.revision, "source": origin}
+        description |= {"configuration_sha256": configuration_checksum(network)}
         description |= {"weights_sha256": weights_checksum(network), "dim": network.get_embedding_dimension()}
         description |= {"max_tokens": network.max_seq_length, "device": self._device, "dtype": dtype}
         description |= {"cosine_to_float32": round(cosine, 6), "prompts": prompts, "prompts_from": source}
@@ -262,26 +244,6 @@ def _network(
     return network if dtype == "float32" else network.to(getattr(torch, dtype))
 
 
-def unit(vectors: Matrix) -> Matrix:
-    """Rows scaled to norm 1; those of zeros stay."""
-    found: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
-    return found
-
-
-def well_formed(text: str) -> str:
-    """The text with replacement characters for lone surrogates, which tokenizers refuse."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _state(folder: Path) -> list[tuple[str, int, int]]:
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-
-
-def weights_checksum(network: Any) -> str:
-    """The checksum of a torch module's weights, in float32."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().float().numpy().tobytes())
-    return digest.hexdigest()

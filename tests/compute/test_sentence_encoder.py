@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from kg2rag.cli import app
 from kg2rag.compute import SentenceEncoder, Store, embedder_named
-from kg2rag.compute import encoder as module
+from kg2rag.compute import sentence_encoder as module
 from kg2rag.compute.models import carried_folder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase

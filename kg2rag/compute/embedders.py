@@ -1,0 +1,75 @@
+"""What a user has -> an `Embedder`: a name, a function, a model, a matrix of vectors, or an endpoint paid by token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kg2rag.compute.embedder import Embedder
+from kg2rag.compute.endpoint_encoder import EndpointEncoder
+from kg2rag.compute.llm import endpoint_of
+from kg2rag.compute.sentence_encoder import SentenceEncoder
+from kg2rag.compute.static_encoder import StaticEncoder
+from kg2rag.compute.user_encoder import GivenEncoder, GivenVectors
+from kg2rag.types import Corpus, ParameterError, fits, refused
+
+STATIC, ENDPOINT = "static:", "endpoint:"
+ALLOWED = (
+    "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
+    "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
+)
+SAMPLE_TEXTS = 8  # passages of a corpus whose stored vectors are compared with what the user's encoder gives
+
+
+def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
+    """An embedder of what the user has, see `ALLOWED`; the default one for None. ParameterError for anything else."""
+    if encoder is None:
+        return SentenceEncoder()
+    if isinstance(encoder, str):
+        return embedder_named(encoder)
+    if isinstance(encoder, Mapping):
+        matrix = np.stack([np.asarray(vector) for vector in encoder.values()])
+        return GivenVectors.of(list(encoder), matrix, corpus)
+    if isinstance(encoder, tuple) and len(encoder) in (2, 3):
+        ids, matrix, *others = encoder
+        return GivenVectors.of(list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others))
+    if isinstance(encoder, type):
+        raise refused("embedder", encoder, ALLOWED)
+    if fits(encoder, Embedder):
+        return encoder  # type: ignore[return-value]
+    if callable(encoder) or hasattr(encoder, "encode"):
+        rows = np.linspace(0, len(corpus) - 1, min(SAMPLE_TEXTS, len(corpus)), dtype=int)
+        return GivenEncoder(encoder, sample=tuple(corpus.contents[row] for row in rows.tolist()))
+    raise refused("embedder", encoder, ALLOWED)
+
+
+def embedder_named(
+    name: str,
+    *,
+    dtype: str | None = None,
+    device: str = "cpu",
+    query_prompt: str | None = None,
+    passage_prompt: str | None = None,
+) -> Embedder:
+    """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
+
+    The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is named, or a dtype,
+    device or prompt for static vectors, which have none.
+    """
+    options = {"dtype": dtype, "query_prompt": query_prompt, "passage_prompt": passage_prompt}
+    given = {option: value for option, value in options.items() if value is not None}
+    if name.startswith(ENDPOINT):
+        model, base_url, key = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
+        given.pop("dtype", None)
+        return EndpointEncoder(base_url, model, key, **given)  # type: ignore[arg-type]
+    if "://" in name:
+        raise ParameterError(f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}.")
+    if not name.startswith(STATIC):
+        return SentenceEncoder(name, device=device, **given)  # type: ignore[arg-type]
+    model = name.removeprefix(STATIC)
+    if not model or model.startswith(STATIC):
+        raise ParameterError(f"{name!r} names no model. Write a name such as {STATIC}minishlab/potion-base-8M.")
+    if given.pop("dtype", "auto") not in ("auto", "float32") or device not in ("auto", "cpu") or given:
+        raise ParameterError(f"{name!r}: static vectors have no dtype, device or prompts. Leave them out.")
+    return StaticEncoder(model)

@@ -1,0 +1,180 @@
+"""An encoder in memory -> checksums of its weights, its configuration and its code, as far as they can be read.
+
+Equal checksums do not prove equal vectors: a function may read a file or ask a server. `compute.user_encoder` therefore
+compares vectors of probe texts, too.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import json
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+MAX_OBJECTS = 100_000  # of which an encoder may consist
+_ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
+_DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
+_LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_VOLATILE = {"training", "name_or_path", "_name_or_path", "transformers_version"}  # that no vector depends on
+
+
+def weights_checksum(network: Any) -> str:
+    """The checksum of a torch module's weights, in float32."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().float().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def configuration_checksum(network: Any) -> str:
+    """The checksum of all but the weights: modules with their settings, the types of the weights, the tokenizer."""
+    modules = []
+    for name, module in network.named_modules():
+        settings: dict[str, Any] = {}
+        if hasattr(getattr(module, "config", None), "to_dict"):
+            settings |= module.config.to_dict()
+        settings |= {key: value for key, value in vars(module).items() if not key.startswith("_")}
+        modules.append([name, f"{type(module).__module__}.{type(module).__qualname__}", _plain(settings)])
+    types = {name: str(tensor.dtype) for name, tensor in network.state_dict().items()}
+    limit = getattr(network, "max_seq_length", None)
+    content = [modules, types, limit, _tokenizer_of(network)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are numbers, texts, or lists and dictionaries of them."""
+    plain = {}
+    for name, value in settings.items():
+        if name not in _VOLATILE:
+            try:
+                plain[name] = json.loads(json.dumps(value))
+            except (TypeError, ValueError):
+                continue
+    return plain
+
+
+def _tokenizer_of(network: Any) -> Any:
+    """The content of a fast tokenizer, without padding and truncation, which each call of it sets."""
+    try:
+        content = json.loads(network.tokenizer.backend_tokenizer.to_str())
+    except AttributeError:  # it has none, or a slow one
+        return None
+    return {name: value for name, value in content.items() if name not in ("padding", "truncation")}
+
+
+def state_checksum(encoder: object) -> str:
+    """The checksum of a user's encoder: code, closures, the globals that it names, attributes, arrays and weights.
+
+    Code of installed libraries counts by its name. "" if the encoder consists of more than `MAX_OBJECTS` objects.
+    """
+    digest = hashlib.sha256()
+    numbers: dict[int, int] = {}
+    alive: list[object] = []  # or an id could be given twice
+    pending: list[object] = [encoder]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, _ATOMS):
+            digest.update(f"{type(value).__name__} {value!r}\0".encode("utf-8", "surrogatepass"))
+        elif id(value) in numbers:
+            digest.update(f"object {numbers[id(value)]}\0".encode())
+        elif len(numbers) >= MAX_OBJECTS:
+            return ""
+        else:
+            numbers[id(value)] = len(numbers)
+            alive.append(value)
+            content, parts = _content(value)
+            digest.update(content + b"\0")
+            pending.extend(reversed(list(parts)))
+    return digest.hexdigest()
+
+
+def _content(value: Any) -> tuple[bytes, Iterable[object]]:
+    """What an object is, and the objects that it consists of."""
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".encode()
+    if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor
+        value = value.detach().cpu().float().numpy()
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        return name + str((value.dtype, value.shape)).encode() + value.tobytes(), ()
+    if hasattr(value, "state_dict") and hasattr(value, "named_modules"):
+        return name + f"{weights_checksum(value)} {configuration_checksum(value)}".encode(), ()
+    if isinstance(value, Mapping):
+        return name, [part for item in value.items() for part in item]
+    if isinstance(value, set | frozenset):
+        return name, sorted(value, key=repr)
+    if isinstance(value, list | tuple):
+        return name, value
+    if isinstance(value, CodeType):
+        return name + value.co_code, [value.co_names, value.co_consts]
+    return _named_content(value, name)
+
+
+def _named_content(value: Any, kind: bytes) -> tuple[bytes, Iterable[object]]:
+    """The content of functions, classes, modules and all other objects."""
+    if isinstance(value, ModuleType):
+        return kind + value.__name__.encode(), ()
+    if isinstance(value, MethodType):
+        return kind, [value.__func__, value.__self__]
+    if isinstance(value, partial):
+        return kind, [value.func, value.args, value.keywords]
+    if isinstance(value, FunctionType | type):
+        name = kind + f"{value.__module__}.{value.__qualname__}".encode()
+        if _is_library(value.__module__):
+            return name, ()
+        if isinstance(value, FunctionType):
+            return name, _parts_of_function(value)
+        return name, _parts_of_class(value)
+    attributes = dict(getattr(value, "__dict__", {}))
+    if _is_library(type(value).__module__):
+        # Its connections, locks and caches say nothing of its vectors; a public array, table or number may.
+        public = {name: part for name, part in attributes.items() if not name.startswith("_")}
+        attributes = {name: part for name, part in public.items() if isinstance(part, _DATA)}
+    return kind, [type(value), attributes]
+
+
+def _parts_of_function(function: FunctionType) -> list[object]:
+    """Code, defaults, and the values of the closure and of the globals that the code names."""
+    closure = []
+    for cell in function.__closure__ or ():
+        try:
+            closure.append(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            continue
+    names = sorted(_names_of(function.__code__) & function.__globals__.keys())
+    variables = {name: function.__globals__[name] for name in names}
+    return [function.__code__, function.__defaults__, function.__kwdefaults__, closure, variables]
+
+
+def _names_of(code: CodeType) -> set[str]:
+    """The names of the globals that a code object and the functions within it read."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names_of(constant)
+    return names
+
+
+def _parts_of_class(kind: type) -> list[object]:
+    """The bases of a class and what its body defines."""
+    body = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__", "__doc__")}
+    functions = {name: getattr(value, "__func__", getattr(value, "fget", value)) for name, value in body.items()}
+    return [kind.__bases__, functions]
+
+
+@cache
+def _is_library(module: str | None) -> bool:
+    """Whether a module belongs to Python or to an installed package."""
+    found = sys.modules.get(module or "")
+    file = getattr(found, "__file__", None)
+    if file is None:
+        return module not in ("__main__", None) and found is not None
+    return any(Path(file).is_relative_to(folder) for folder in _LIBRARY_FOLDERS)

@@ -1,0 +1,229 @@
+"""A user's function or model, or a matrix of vectors, -> an `Embedder`.
+
+The store keeps the vectors of a function or model, and gives them back only to the encoder that made them. Two encoders
+are the same if they have the same name, prompts, code, attributes, weights and configuration (`compute.encoder_state`),
+and give the same vectors for probe texts, as passages and as queries, and for some passages of the corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from kg2rag.compute.embedder import PROBE, Embedder, Role, are_near, checked_vectors, well_formed
+from kg2rag.compute.encoder_state import state_checksum
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import VectorCache
+from kg2rag.types import Corpus, Matrix, ParameterError, component
+
+LONG = " ".join(f"word {number}" for number in range(3000))  # shows where an encoder cuts its texts
+PROBES = (*PROBE, LONG)
+COMPARED_TEXTS = 8  # of each call, whose stored vectors are compared with what the encoder gives
+
+
+class ChangedEncoderError(ValueError):
+    """A user's encoder gives other vectors than before, and nothing that can be read of it tells the two apart."""
+
+
+class Identity(NamedTuple):
+    """An encoder in a store: the name of its vectors there, and what it gave for the probes, (n_probes, dim) a role."""
+
+    fingerprint: str
+    probes: Mapping[Role, Matrix]
+
+    @property
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return int(self.probes["passage"].shape[1])
+
+
+@component
+class GivenEncoder:
+    """A function from texts to vectors, or an object with `encode`, as an `Embedder`; the store keeps its vectors.
+
+    Parameters
+    ----------
+    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`, or as `encode_query` and
+        `encode_document`.
+    name : part of the name of its vectors in the store. Give another name if the encoder reads a file or asks a server
+        that changed in a way that the probe texts do not show.
+    query_prompt, passage_prompt : put before each query and each passage.
+    sample : texts whose vectors in the store, if it has any, must be those that the encoder gives now.
+    """
+
+    encoder: Any = field(repr=False)
+    name: str = ""
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    sample: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    _identities: dict[Path, Identity] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _compared: set[tuple[Path, Role]] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        named = self.encoder if hasattr(self.encoder, "__qualname__") else type(self.encoder)
+        object.__setattr__(self, "name", self.name or f"{named.__module__}.{named.__qualname__}")
+
+    def fingerprint(self, store: Store) -> str:
+        """A hash of the name, the prompts, the state and the vectors of the probes."""
+        return self._identity(store, self.sample).fingerprint
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded.
+
+        ChangedEncoderError if the encoder gives other vectors than it gave for the same texts before.
+        """
+        readable = [well_formed(text) for text in texts]
+        identity = self._identity(store, self.sample or readable)
+        cache = self._cache(store, identity.fingerprint, identity.dim, role)
+        if (store.root, role) not in self._compared and readable:
+            if not self._agrees(cache, readable, role):
+                raise self._changed()
+            self._compared.add((store.root, role))
+
+        def encode(shard: list[str]) -> Matrix:
+            *vectors, probe = self._vectors([*shard, PROBES[0]], role)
+            if not are_near(probe[None], identity.probes[role][:1]):
+                raise self._changed()
+            return np.stack(vectors)
+
+        return cache.of(readable, encode)
+
+    def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
+        """The identity of the encoder as it is now; one that the store has if all can be compared and is equal."""
+        if store.root not in self._identities:
+            state = state_checksum(self.encoder)
+            probes: dict[Role, Matrix] = {role: self._vectors(PROBES, role) for role in get_args(Role)}
+            if probes["query"].shape != probes["passage"].shape:
+                dims = " and ".join(str(probes[role].shape[1]) for role in get_args(Role))
+                raise ValueError(
+                    f"{self.name}: passages and queries have vectors of {dims} numbers; needed: equally many."
+                )
+            if state_checksum(self.encoder) != state:
+                state = ""  # it counts or caches, so that its state does not tell it from others
+            key = _hash(self.name, self.query_prompt, self.passage_prompt, state)
+            self._identities[store.root] = self._stored_identity(store, key, probes, sample)
+        return self._identities[store.root]
+
+    def _stored_identity(
+        self, store: Store, key: str, probes: Mapping[Role, Matrix], sample: Sequence[str]
+    ) -> Identity:
+        file = store.keyed_file("encoders")
+        content = _npz(probes)
+        for number in count():
+            name = f"{key} {number}"
+            stored = file.find([name])
+            if not stored:
+                file.keep([(name, content)])
+                stored = file.find([name])
+            with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
+                identity = Identity(_hash(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays))
+            if all(are_near(vectors, identity.probes[role]) for role, vectors in probes.items()):
+                cache = self._cache(store, identity.fingerprint, identity.dim, "passage")
+                if self._agrees(cache, sample, "passage"):
+                    return identity
+        raise AssertionError
+
+    def _agrees(self, cache: VectorCache, texts: Sequence[str], role: Role) -> bool:
+        """Whether the encoder gives the vectors that the store has of some of the texts."""
+        stored = cache.find(texts)
+        names = list(stored)
+        rows = np.linspace(0, len(names) - 1, min(COMPARED_TEXTS, len(names)), dtype=int)
+        compared = [names[row] for row in rows.tolist()]
+        if not compared:
+            return True
+        return are_near(self._vectors(compared, role), np.stack([stored[name] for name in compared]))
+
+    def _cache(self, store: Store, fingerprint: str, dim: int, role: Role) -> VectorCache:
+        return VectorCache(store, fingerprint, dim, f"{role}\0{self._prompt(role)}")
+
+    def _prompt(self, role: Role) -> str:
+        return self.query_prompt if role == "query" else self.passage_prompt
+
+    def _vectors(self, texts: Sequence[str], role: Role) -> Matrix:
+        prompt = self._prompt(role)
+        vectors = self._method(role)([prompt + text for text in texts])
+        if hasattr(vectors, "detach"):
+            vectors = vectors.detach().float().cpu().numpy()
+        return checked_vectors(vectors, len(texts), self.name)
+
+    def _method(self, role: Role) -> Callable[[list[str]], Any]:
+        """The method of the encoder for a role, or the function itself."""
+        for name in ("encode_query" if role == "query" else "encode_document", "encode"):
+            if hasattr(self.encoder, name):
+                method: Callable[[list[str]], Any] = getattr(self.encoder, name)
+                return method
+        function: Callable[[list[str]], Any] = self.encoder
+        return function
+
+    def _changed(self) -> ChangedEncoderError:
+        return ChangedEncoderError(
+            f"The encoder {self.name} gives other vectors than the store has of the same texts. If it was changed, "
+            "build the knowledge base again; if it reads a file or asks a server, name it: GivenEncoder(encoder, "
+            "name='...')."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GivenVectors:
+    """Vectors that were computed elsewhere, by text, as an `Embedder`; `other` encodes the texts that have none."""
+
+    rows: Mapping[str, int] = field(repr=False)
+    matrix: Matrix = field(repr=False)
+    other: Embedder | None = None
+
+    @classmethod
+    def of(cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None) -> GivenVectors:
+        """Vectors (n, dim) of passages, given by their ids, and of other texts, such as questions, by the texts."""
+        vectors = checked_vectors(matrix, len(ids), "the matrix")
+        passage_ids = frozenset(corpus.ids)
+        names = [str(id_) for id_ in ids]
+        if passage_ids.isdisjoint(names):
+            raise ParameterError(f"None of the {len(ids)} ids, such as {names[:1]}, is the id of a passage.")
+        rows = {}
+        for row, name in enumerate(names):
+            text = corpus.contents[corpus.row(name)] if name in passage_ids else name
+            rows[text] = row
+        return cls(rows, vectors, other)
+
+    def fingerprint(self, store: Store) -> str:
+        """A hash of the texts, the matrix and the other embedder."""
+        digest = hashlib.sha256(json.dumps([*self.rows]).encode() + np.ascontiguousarray(self.matrix).tobytes())
+        digest.update(self.other.fingerprint(store).encode() if self.other else b"")
+        return digest.hexdigest()[:16]
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
+        rows = np.fromiter((self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
+        vectors = self.matrix[rows]
+        lacking = [text for text in texts if text not in self.rows]
+        if lacking and self.other is None:
+            raise ValueError(
+                f"No vector is given for {lacking[0]!r:.80} ({len(lacking):,} of {len(texts):,} texts). "
+                "Add it by its text, or say what encodes other texts: embedder=(ids, matrix, function or model name)."
+            )
+        if lacking and self.other is not None:
+            others = self.other.encode(lacking, store, role)
+            if others.shape[1] != vectors.shape[1]:
+                raise ValueError(
+                    f"The matrix has {vectors.shape[1]} columns, but vectors of {self.other!r} have {others.shape[1]}."
+                )
+            vectors[rows < 0] = others
+        return vectors
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _npz(arrays: Mapping[Role, Matrix]) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
