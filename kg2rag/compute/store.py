@@ -65,6 +65,7 @@ class Store:
     def __init__(self, root: Path | str | None = None) -> None:
         self.root = default_root() if root is None else Path(root).expanduser()
         self.verified: set[Path] = set()
+        self._cleaned: set[Path] = set()
 
     def __repr__(self) -> str:
         return f"Store({str(self.root)!r})"
@@ -107,6 +108,9 @@ class Store:
         return self.root / stage / entry_name(_full_key(stage, key, libraries))
 
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
+        if path.parent not in self._cleaned:
+            self._cleaned.add(path.parent)
+            remove_leftovers(path.parent)
         with new_folder(path) as partial:
             build(partial)
             files = {}

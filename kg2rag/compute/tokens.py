@@ -1,7 +1,7 @@
 """Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
 
-Tokens are those of the uncut text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded: that of
-the default encoder from this package (it is BERT's, Apache-2.0, as all-MiniLM-L6-v2 has it), another's with its files.
+Tokens are those of the whole text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded, not the
+network: for the default encoder from this package (BERT's, Apache-2.0), for another from its files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kg2rag.compute.embedder import Embedder
-from kg2rag.compute.models import DEFAULT_MODEL, loading
+from kg2rag.compute.models import DEFAULT_MODEL, folder_state, loading
 from kg2rag.compute.sentence_encoder import SentenceEncoder
 from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
@@ -52,53 +52,62 @@ class EncoderTokens:
         """
         # Tokenizers refuse lone surrogates; each counts as "?".
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [len(found) for found in self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)]
+        encodings = self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
 
-    @cached_property
+    @property
     def _tokenizer(self) -> Tokenizer:
-        """Without the limits of encoding, which its file sets: a count needs the whole text."""
-        from huggingface_hub import hf_hub_download
-        from tokenizers import Tokenizer
+        return _read_tokenizer(self.encoder.model, self.encoder.revision, folder_state(self.encoder.model))
 
-        model, revision = self.encoder.model, self.encoder.revision
-        if model == DEFAULT_MODEL and revision is None:
-            tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
-        else:
-            with loading(model) as local:
-                file = Path(model) / FILE
-                if not Path(model).is_dir():
-                    file = Path(hf_hub_download(model, FILE, revision=revision, local_files_only=local))
-                if not file.is_file():
-                    raise OSError(f"it has no {FILE}. Save it with a fast tokenizer, or pass another counter.")
-                tokenizer = Tokenizer.from_file(str(file))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"encoder": self.encoder}
+@lru_cache(maxsize=8)
+def _read_tokenizer(model: str, revision: str | None, _files: object) -> Tokenizer:
+    """The tokenizer of a model, without the limits of encoding, which its file sets: a count needs the whole text.
+
+    The state of the model's folder tells it from an earlier one in the same folder.
+    """
+    from huggingface_hub import hf_hub_download
+    from tokenizers import Tokenizer
+
+    if model == DEFAULT_MODEL and revision is None:
+        tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
+    else:
+        with loading(model) as is_offline:
+            path = Path(model) / FILE
+            if not Path(model).is_dir():
+                path = Path(hf_hub_download(model, FILE, revision=revision, local_files_only=is_offline))
+            if not path.is_file():
+                raise OSError(f"it has no {FILE}. Save it with a fast tokenizer, or pass another counter.")
+            tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
     """The tokenizer of a sentence or static encoder's model; the default encoder's for other embedders."""
     if isinstance(embedder, StaticEncoder):
         return EncoderTokens(SentenceEncoder(embedder.model))
-    return EncoderTokens(embedder) if isinstance(embedder, SentenceEncoder) else EncoderTokens()
+    if isinstance(embedder, SentenceEncoder):
+        return EncoderTokens(embedder)
+    return EncoderTokens()
 
 
 def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
-    """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping what does not fit.
+    """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping passages that do not fit.
 
-    The notes of each say `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
+    The notes of each have `tokens`, the number used, and `left_out`, the ids of the passages that did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
-    found = []
+    cut_rankings = []
     for ranking in rankings:
-        kept, spent = np.ones(len(ranking), dtype=bool), 0
-        for at, row in enumerate(ranking.rows.tolist()):
-            kept[at] = spent + tokens[row] <= limit
-            spent += tokens[row] * int(kept[at])
-        notes = replace(ranking.notes, tokens=spent, left_out=tuple(ranking.select(~kept).passage_ids))
-        found.append(replace(ranking.select(kept), notes=notes))
-    return found
+        fits = np.ones(len(ranking), dtype=bool)
+        used = 0
+        for position, row in enumerate(ranking.rows.tolist()):
+            fits[position] = used + tokens[row] <= limit
+            if fits[position]:
+                used += tokens[row]
+        notes = replace(ranking.notes, tokens=used, left_out=tuple(ranking.select(~fits).passage_ids))
+        cut_rankings.append(replace(ranking.select(fits), notes=notes))
+    return cut_rankings

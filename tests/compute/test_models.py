@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import socket
 from pathlib import Path
 
 import pytest
+import tiny_model
 import torch
 
 from kg2rag.compute import SentenceEncoder, Store, embedder_named, hardware
@@ -59,6 +61,16 @@ def test_a_folder_needs_no_network_and_says_what_it_lacks(offline: list[object],
     with pytest.raises(ModelNotFoundError, match="folder"):
         SentenceEncoder(str(tmp_path)).describe(Store(tmp_path / "store"))
     assert not offline
+
+
+def test_a_model_with_code_of_its_own_is_refused_with_the_way_to_use_it(tmp_path: Path) -> None:
+    folder = tiny_model.save(tmp_path)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["type"] = "custom_st.Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "custom_st.py").write_text("raise SystemExit('it was run')")
+    with pytest.raises(ModelNotFoundError, match=r"SentenceTransformer\('.*', trust_remote_code=True\)"):
+        SentenceEncoder(str(folder)).describe(Store(tmp_path / "store"))
 
 
 def test_the_hub_is_asked_once_and_briefly(offline: list[object], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,15 +280,33 @@ def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_th
     assert (tmp_path / "a.csv").read_bytes() == b"new"
 
 
+def leftover(process: int, machine: str, name: str) -> str:
+    """The name of what a process was writing."""
+    return f".partial-{process}-{machine}-0123456789ab-{name}.tmp"
+
+
 def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:
-    (tmp_path / f".partial-{DEAD}-{atomic_write._MACHINE}-0-a.csv").write_bytes(b"12345")
-    (tmp_path / f".partial-{DEAD}-{atomic_write._MACHINE}-1-graph").mkdir()
-    (tmp_path / f".partial-{DEAD}-{atomic_write._MACHINE}-1-graph" / "half").write_bytes(b"123")
-    kept = [f".partial-{os.getpid()}-{atomic_write._MACHINE}-0-a.csv", ".partial-mine-notes", "a.csv"]
+    (tmp_path / leftover(DEAD, atomic_write.MACHINE, "a.csv")).write_bytes(b"12345")
+    folder = tmp_path / leftover(DEAD, atomic_write.MACHINE, "graph")
+    folder.mkdir()
+    (folder / "half").write_bytes(b"123")
+    kept = [leftover(os.getpid(), atomic_write.MACHINE, "a.csv"), ".partial-mine-notes", f".partial-{DEAD}-mine.tmp"]
     for name in kept:
         (tmp_path / name).touch()
     assert atomic_write.remove_leftovers(tmp_path) == 8
     assert names(tmp_path) == sorted(kept)
+
+
+def test_what_a_container_left_that_is_gone_is_removed_after_a_week(store: Store, build: Counted) -> None:
+    folder = store.root / "thing"
+    for machine, days in (("gone", 8), ("living", 6)):
+        path = folder / leftover(1, machine, "graph") / "half"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"123")
+        for changed in (path, path.parent):
+            os.utime(changed, (time.time() - days * 86_400,) * 2)
+    store.entry("thing", KEY, build)  # the first build of a process cleans up
+    assert [path.name for path in leftovers(store)] == [leftover(1, "living", "graph")]
 
 
 def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:

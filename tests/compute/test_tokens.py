@@ -7,10 +7,12 @@ import lzma
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_model
 from tokenizers import Tokenizer
 
 from kg2rag.compute import EncoderTokens, SentenceEncoder, counter_of, cut
@@ -53,6 +55,20 @@ def test_tokens_are_counted_where_no_model_can_be_had(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], env=offline, capture_output=True, text=True)
     assert done.stdout == "[5]\n"
     assert "ModelNotFoundError: The encoder 'nosuch/model'" in done.stderr
+
+
+def test_a_tokenizer_is_read_once_and_again_when_its_file_changes(tmp_path: Path) -> None:
+    folder = tiny_model.save(tmp_path)
+    one, other = (counter_of(SentenceEncoder(str(folder))) for _ in range(2))
+    assert one.count(["river bridges"]) == [3]
+    start = time.process_time()
+    for _ in range(50):
+        EncoderTokens().count(["river"])
+    assert time.process_time() - start < 0.5  # to unpack and parse it takes 30 ms
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["model"]["vocab"]["bridges"] = len(content["model"]["vocab"])
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    assert other.count(["river bridges"]) == [2]
 
 
 def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
