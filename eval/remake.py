@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pages
+import studies
 import typer
 
 from kg2rag import Comparison
@@ -34,7 +35,7 @@ def main(
     changed: Annotated[bool, typer.Option(help="Also from files that are not committed.")] = False,
 ) -> None:
     """Make, keep and show."""
-    commands = {name: about["command"] for name, about in pages.kept().items()}
+    commands = {name: about["command"] for name, about in studies.kept().items()}
     for name in names or ():
         if name not in commands:
             raise ValueError(unknown("kept comparison", name, commands))
@@ -46,9 +47,9 @@ def main(
             typer.echo(f"{name}: {commands[name]}")
             run(commands[name], root, "--out", work / name)
     for name in names or commands:
-        keep(work / name, pages.RESULTS / name, root)
+        keep(work / name, studies.RESULTS / name, root)
     if not names:
-        run("kg2rag reproduce eval/ledger --data DATA", root, "--out", pages.RESULTS / "ledger.csv")
+        run("kg2rag reproduce eval/ledger --data DATA", root, "--out", studies.RESULTS / "ledger.csv")
     pages.main()
 
 

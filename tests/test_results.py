@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pages
 import pytest
+import studies
 
 import kg2rag
 from kg2rag.retrievers.systems import SYSTEMS
@@ -17,20 +18,20 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def studies() -> dict[str, pages.Study]:
-    return pages.read()
+def kept() -> dict[str, studies.Study]:
+    return studies.read()
 
 
-def test_every_page_of_the_results_is_as_it_is_written(studies: dict[str, pages.Study]) -> None:
-    made = {name: text.rstrip("\n") + "\n" for name, text in pages.pages(studies).items()}
+def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.Study]) -> None:
+    made = {name: text.rstrip("\n") + "\n" for name, text in pages.pages(kept).items()}
     there = {file.name: file.read_text(encoding="utf-8") for file in pages.OUT.glob("*.md")}
     assert there.keys() == made.keys()
     assert [name for name in made if made[name] != there[name]] == []  # otherwise: python eval/pages.py
 
 
-def test_the_readme_has_the_headline_table(studies: dict[str, pages.Study]) -> None:
+def test_the_readme_has_the_headline_table(kept: dict[str, studies.Study]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert pages.with_block(text, pages.headline(studies)) == text  # otherwise: python eval/pages.py
+    assert pages.with_block(text, pages.headline(kept)) == text  # otherwise: python eval/pages.py
     with pytest.raises(ValueError, match="once each"):
         pages.with_block("no comments", "")
 
@@ -57,8 +58,8 @@ def test_every_name_of_ours_on_that_page_exists(strategy: str) -> None:
     assert [ours for _, ours, _ in words.rows if re.split(r"[.(]", ours)[0] not in known] == []
 
 
-def test_every_kept_comparison_says_what_made_it(studies: dict[str, pages.Study]) -> None:
-    for name, study in studies.items():
+def test_every_kept_comparison_says_what_made_it(kept: dict[str, studies.Study]) -> None:
+    for name, study in kept.items():
         assert study.about["command"].lstrip().startswith("kg2rag compare"), name
         assert not {"data", "systems", "knowledge", "tuning", "versions", "commit", "started"} - set(study.config), name
         assert not re.search(r"/(work|tmp|home|root|Users)/", str(study.config)), f"{name}: a path of one machine"
@@ -76,7 +77,7 @@ def test_a_gain_is_the_distance_to_the_shuffled_graph(tmp_path: Path) -> None:
         "walk.mentions-shuffled,recall@5,.50,1,1,.013\ndense,recall@5,.60,,1,\n"
     )
     (tmp_path / "config.json").write_text('{"tuning": {}}')
-    study = pages.Study(tmp_path, {})
+    study = studies.Study(tmp_path, {})
     rows = [line.split(" | ") for line in study.graphs() if line.startswith("| `")]
     assert rows[0][2:] == [r"75.0\*", "50.0 ± 1.3", "+25.0 |"]
     assert rows[1][2:] == ["60.0", "", " |"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pages
 import pytest
+import studies
 
 from kg2rag.retrievers.systems import SYSTEMS
 
@@ -11,8 +12,8 @@ REPORTED = {"musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500", "cosqa-
 
 
 def test_what_was_chosen_names_a_system_its_questions_and_the_variants() -> None:
-    assert pages.register()
-    for row in pages.register():
+    assert studies.register()
+    for row in studies.register():
         assert row.system in SYSTEMS
         assert row.kind in ("fitted", "chosen", "known")
         assert row.variants is None or row.variants > 0
@@ -24,16 +25,16 @@ def test_what_was_chosen_names_a_system_its_questions_and_the_variants() -> None
 def test_numbers_that_were_chosen_while_scores_on_reported_sets_were_known_carry_their_mark(
     system: str, number: str
 ) -> None:
-    (row,) = (row for row in pages.register() if row.system == system and row.what.startswith(number))
+    (row,) = (row for row in studies.register() if row.system == system and row.what.startswith(number))
     assert (row.kind, row.variants) == ("known", 10)
-    studies = [study for study in pages.read().values() if study.folder.name.endswith(tuple(row.sets))]
-    compared = [study for study in studies if system in study.config["systems"]]
+    declared = [study for study in studies.read().values() if study.folder.name.endswith(tuple(row.sets))]
+    compared = [study for study in declared if system in study.config["systems"]]
     assert compared
     assert all(system in study.marked for study in compared)
 
 
 def test_the_page_has_every_row_of_the_register() -> None:
-    text = pages.choices()
-    for row in pages.register():
+    text = pages.tuning()
+    for row in studies.register():
         compared = "not counted" if row.variants is None else str(row.variants)
         assert any(all(part in line for part in (row.system, row.what, compared)) for line in text.splitlines())

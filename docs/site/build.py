@@ -37,7 +37,7 @@ def assemble(source: Path) -> Path:
     import api
     import strategies
 
-    made = {**api.pages(), **strategies.pages(ROOT / "eval" / "results")}
+    made = {**api.pages(), **strategies.pages()}
     wanted = {source / name: text.encode() for name, text in made.items()}
     wanted |= {source / file.relative_to(base): file.read_bytes() for base, file in files()}
     for file in source.rglob("*"):

@@ -1,15 +1,13 @@
-"""The catalogue of systems -> one page each: what it does, its parameters, its source, its results."""
+"""The catalogue of systems -> one page each: method, parameters, source and results; and an index by groups."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from docstrings import listed, parsed, prose
 
 from kg2rag.report import stars
@@ -22,6 +20,11 @@ from kg2rag.retrievers.fusion import Fusion
 from kg2rag.retrievers.published.kg2rag.paper import Expand, Organise
 from kg2rag.retrievers.rerankers import Rerank
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "eval"))
+
+import studies
+from pages import anchor
+
 PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "graph_augmented": (Dense, BM25, Fusion, GraphAugment),
     "hybrid": (Dense, BM25, Fusion),
@@ -31,34 +34,34 @@ PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {
 """The components of the systems that a function of the catalogue puts together."""
 HERE = systems.__name__
 METRIC = "recall@5"
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Try first": ("hybrid", "mention_chains", "mention_ppr", "graph_augmented"),
+    "Without a graph": ("bm25", "dense", "pattern", "rerank"),
+    "Graph additions to a text ranking": ("vector_first", "confidence_gated"),
+    "Query expansion and fusion": ("expansion_queries", "dynamic_hybrid", "practical_graphrag"),
+    "Walks": ("linearrag", "hippo1", "hippo2"),
+    "Paths and trees": ("proprag", "kg2rag", "kg2rag_official"),
+}
+"""Heading of the index -> its systems; a system of no group stands below *Other systems*."""
 
 
-class Kept:
-    """A kept comparison, as far as the pages show it."""
-
-    def __init__(self, folder: Path) -> None:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        self.name, self.baseline, self.tuning = folder.name, config["baseline"], config.get("tuning", {})
-        self.scores = pd.read_csv(folder / "scores.csv").set_index(["system", "metric"])
-
-
-def pages(results: Path) -> dict[str, str]:
+def pages() -> dict[str, str]:
     """Path below the source folder -> the page."""
-    found = [Kept(file.parent) for file in sorted(results.glob("*/config.json"))]
     names = systems.names()
-    made = {f"strategies/{name}.md": page(name, found) for name in names}
-    return made | {"strategies/index.md": index(names)}
+    comparisons = list(studies.read().values())
+    texts = {f"strategies/{name}.md": page(name, comparisons) for name in names}
+    return texts | {"strategies/index.md": index(names)}
 
 
-def page(name: str, found: Sequence[Kept]) -> str:
-    """All that is known of one system."""
+def page(name: str, comparisons: Sequence[studies.Study]) -> str:
+    """The page of one system."""
     builder = builder_of(name)
     blocks = {
         "": [summary(builder)],
         "How it works": [*explained(name, builder)],
         "Parameters": [*parameters(name, builder)],
-        "Results": [*measured(name, found)],
-        "What was chosen on which questions": [*chosen(name, found)],
+        "Results": [*measured(name, comparisons)],
+        "Tuned parameters": [*chosen(name)],
     }
     lines = [f"# {name}", ""]
     for title, block in blocks.items():
@@ -116,30 +119,36 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
         yield "None."
 
 
-def measured(name: str, found: Iterable[Kept]) -> Iterator[str]:
-    """One row a kept comparison with the system under its own name."""
-    rows = []
-    for one in found:
-        if (name, METRIC) in one.scores.index:
-            row, base = one.scores.loc[(name, METRIC)], one.scores.loc[(one.baseline, METRIC)]
-            marked = any(one.name.endswith(each) for number in one.tuning.get(name, ()) for each in number["sets"])
-            over = "" if name == one.baseline else f"{100 * (row['mean'] - base['mean']):+.1f}{stars(row['p_holm'])}"
-            link = f"[{one.name}](../docs/results/{one.name}.md){' †' * marked}"
-            mean = f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
-            rows.append([link, mean, f"`{one.baseline}`", over.replace("*", r"\*")])
+def measured(name: str, comparisons: Iterable[studies.Study]) -> Iterator[str]:
+    """One row per kept comparison with the system under its catalogue name."""
+    rows = [result_row(name, study) for study in comparisons if name in study.recall.index]
     if not rows:
-        yield "No comparison with it is kept."
+        yield "No kept comparison contains this system."
         return
-    yield "*recall@5* in per cent with its 95 % interval, and the points over the baseline with stars."
-    yield from ("", *pipe_table(["comparison", METRIC, "baseline", "over it"], rows, [METRIC, "over it"]))
+    yield "*recall@5* in per cent with its 95 % interval; points above the baseline; † marks access to the set."
+    yield from ("", *pipe_table(["comparison", METRIC, "baseline", "difference"], rows, [METRIC, "difference"]))
 
 
-def chosen(name: str, found: Iterable[Kept]) -> Iterator[str]:
-    """The numbers of a system that were chosen by looking at questions, in words."""
+def result_row(name: str, study: studies.Study) -> list[str]:
+    """Comparison, recall, baseline and difference."""
+    row = study.recall.loc[name]
+    baseline = study.config["baseline"]
+    gain = row["mean"] - study.recall.loc[baseline, "mean"]
+    set_name, title = study.about["page"], study.about["title"]
+    link = f"[{set_name}: {title}](../docs/results/{set_name}.md#{anchor(title)})"
+    mark = f" {studies.MARK}" if name in study.marked else ""
+    mean = f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
+    difference = "" if name == baseline else f"{100 * gain:+.1f}{stars(row['p_holm'])}".replace("*", r"\*")
+    return [link + mark, mean, f"`{baseline}`", difference]
+
+
+def chosen(name: str) -> Iterator[str]:
+    """The parameters of a system that were chosen with access to questions, a line each."""
     lines: dict[str, None] = {}
-    for row in (row for one in found for row in one.tuning.get(name, ())):
-        on = ", ".join((*row["training"], *(f"`{each}`" for each in row["sets"]))) or "no questions"
-        lines[f"{prose(row['what'])}: {row['kind']}, with {on} in view."] = None
+    for row in studies.register():
+        if row.system == name:
+            accessible = ", ".join((*row.training, *(f"`{set_name}`" for set_name in row.sets))) or "no questions"
+            lines[f"{prose(row.what)}: {row.kind}, with access to {accessible}."] = None
     yield from bullets(iter(lines))
 
 
@@ -149,14 +158,19 @@ def bullets(lines: Iterator[str]) -> Iterator[str]:
 
 
 def index(names: tuple[str, ...]) -> str:
-    """All strategies with a sentence each."""
+    """All strategies by group, with a sentence each."""
     lines = [
         "# Strategies",
         "",
-        "Each page is made from the system's docstring, its parameters and committed results. "
-        "[Which to try first](../docs/strategies.md), and when each helps and hurts, is a page by itself.",
+        "Each page is generated from docstrings, parameters and committed results. "
+        "[Strategies: which to try first](../docs/strategies.md) says when each helps and hurts.",
         "",
     ]
-    lines += ["| system | what it does |", "|---|---|"]
-    lines += [f"| [`{name}`]({name}.md) | {prose(summary(builder_of(name)).strip('*'))} |" for name in names]
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *names, "```", ""])
+    grouped = {name for group in GROUPS.values() for name in group}
+    other = tuple(name for name in names if name not in grouped)
+    for title, group in (*GROUPS.items(), ("Other systems", other)):
+        if group:
+            lines += [f"## {title}", "", "| system | method |", "|---|---|"]
+            lines += [f"| [`{name}`]({name}.md) | {prose(summary(builder_of(name)).strip('*'))} |" for name in group]
+            lines.append("")
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])

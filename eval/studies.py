@@ -1,0 +1,180 @@
+"""`eval/kept.toml` and `eval/results` -> the kept comparisons, each with its tables: `Study`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+import pandas as pd
+from markdown import number, page, percent, shell, starred, table
+
+import kg2rag.retrievers
+from kg2rag.evaluation.score_table import SUFFIX
+from kg2rag.report.markup import pipe_table
+from kg2rag.retrievers.contract import Tuned
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "eval" / "results"
+KEPT = ROOT / "eval" / "kept.toml"
+TEXTS = tomllib.loads((ROOT / "eval" / "pages.toml").read_text(encoding="utf-8"))
+METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
+MARK = "†"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A kept comparison: its entry in kept.toml, its configuration and its scores."""
+
+    folder: Path
+    about: Mapping[str, str]
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The configuration behind its numbers."""
+        return json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One row per system and metric."""
+        return pd.read_csv(self.folder / "scores.csv")
+
+    @cached_property
+    def per_query(self) -> pd.DataFrame:
+        """One row per system and question."""
+        return pd.read_parquet(self.folder / "per_query.parquet")
+
+    @property
+    def recall(self) -> pd.DataFrame:
+        """The rows of recall@5, by system."""
+        return self.scores.query("metric == 'recall@5'").set_index("system", drop=False)
+
+    @property
+    def marked(self) -> set[str]:
+        """The systems with a parameter that was chosen with access to this set, as declared at the run and today."""
+        declared = [(name, row["sets"]) for name, rows in self.config.get("tuning", {}).items() for row in rows]
+        for name in self.config.get("systems", ()):
+            declared += [(name, row.sets) for row in register() if row.system == without_graph(name)]
+        return {name for name, sets in declared if any(self.folder.name.endswith(set_name) for set_name in sets)}
+
+    @property
+    def size(self) -> str:
+        """Numbers of questions and passages."""
+        data = self.config["data"]
+        return f"{data['questions']:,} questions over {data['passages']:,} passages"
+
+    def cell(self, system: str, metric: str) -> str:
+        """A mean with its stars, in bold if it is significantly the best."""
+        rows = self.scores[(self.scores["system"] == system) & (self.scores["metric"] == metric)]
+        if rows.empty:
+            return ""
+        row = rows.iloc[0]
+        text = starred(row["mean"], row["p_holm"])
+        return f"**{text}**" if row["p_best"] < 0.05 else text
+
+    def name(self, system: str) -> str:
+        """The name of a system as code, with its mark."""
+        is_marked = without_graph(system) in set(map(without_graph, self.marked))
+        return f"`{system}` {MARK}" if is_marked else f"`{system}`"
+
+    def section(self) -> str:
+        """Its section of a page: size, command, tables and origin."""
+        has_placebos = any(name.endswith(SUFFIX) for name in self.scores["system"])
+        if has_placebos:
+            tables = [self.graphs(), TEXTS["shuffled"]["about"]]
+        else:
+            tables = [self.table(), *self.by_hops()]
+        intro = [line for line in (self.about.get("about"), self.setting()) if line]
+        return page(f"## {self.about['title']}", intro, shell(self.about["command"]), *tables, self.origin())
+
+    def setting(self) -> str:
+        """Size, setting, encoders and baseline, in a sentence."""
+        encoders = [entry.get("encoder", {}) for entry in self.config["knowledge"]]
+        models = dict.fromkeys(
+            f"{encoder.get('model', encoder.get('encoder', '?'))} ({encoder.get('dtype')})" for encoder in encoders
+        )
+        baseline = self.config["baseline"]
+        return f"{self.size}, {self.config['data']['setting']}; {', '.join(models)}; baseline `{baseline}`."
+
+    def origin(self) -> str:
+        """Date, commit and folder, in a sentence."""
+        commit = self.config.get("commit", {})
+        state = " with changes" if commit.get("changed") else ""
+        date = str(self.config["started"])[:10]
+        return (
+            f"Made {date} at commit `{str(commit.get('id'))[:10]}`{state}; files in `eval/results/{self.folder.name}`."
+        )
+
+    def table(self) -> list[str]:
+        """One row per system, ordered by recall@5."""
+        systems = self.recall["mean"].sort_values(ascending=False, kind="stable").index
+        compared = [metric for metric in METRICS if metric in set(self.scores["metric"])]
+        cells = {metric: [self.cell(system, metric) for system in systems] for metric in compared}
+        cells["ms per query"] = [number(self.config["ms_per_query"].get(system)) for system in systems]
+        return table("system", pd.DataFrame(cells, systems), self.name)
+
+    def by_hops(self) -> Iterator[str | list[str]]:
+        """Complete evidence and the last hop, by number of hops, for sets with several numbers."""
+        with_hops = self.per_query.dropna(subset="hops")
+        sizes = with_hops.groupby("hops")["query_id"].nunique()
+        if len(sizes) < 2:
+            return
+        metrics = [name for name in ("all_recall@5", "last_hop@5") if name in with_hops]
+        means = with_hops.pivot_table(metrics, "system", "hops").reindex(with_hops["system"].unique())
+        means.columns = [f"{metric}, {hops} hops" for metric, hops in means]
+        counts = "; ".join(f"{size} questions of {hops} hops" for hops, size in sizes.items())
+        yield f"By number of hops: {counts}."
+        yield table("system", means.map(percent), self.name)
+
+    def graphs(self) -> list[str]:
+        """One row per strategy and graph: recall@5, recall@5 over the shuffled graphs, and the difference."""
+        rows = []
+        for name in self.recall.index:
+            strategy, _, graph = name.partition(".")
+            has_placebo = f"{name}{SUFFIX}" in self.recall.index
+            if graph and not has_placebo:
+                continue
+            gain = self.gain(name) if has_placebo else ["", ""]
+            rows.append([self.name(strategy), f"`{graph}`" if graph else "", self.cell(name, "recall@5"), *gain])
+        head = ["strategy", "graph", "recall@5", "over shuffled graphs", "gain"]
+        return pipe_table(head, rows, head[2:])
+
+    def gain(self, name: str) -> list[str]:
+        """Recall@5 over the shuffled graphs with its deviation, and the points above it."""
+        real = self.recall.loc[name]
+        placebo = self.recall.loc[f"{name}{SUFFIX}"]
+        spread = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
+        return [spread, f"{100 * (real['mean'] - placebo['mean']):+.1f}"]
+
+
+def kept() -> dict[str, dict[str, str]]:
+    """Name of each kept comparison -> its page, title, text and command."""
+    return tomllib.loads(KEPT.read_text(encoding="utf-8"))
+
+
+def read() -> dict[str, Study]:
+    """The kept comparisons in the order of kept.toml. ValueError: a folder that kept.toml does not name."""
+    entries = kept()
+    folders = {path.parent.name for path in RESULTS.glob("*/scores.csv")}
+    strangers = folders - set(entries)
+    if strangers:
+        raise ValueError(f"eval/kept.toml does not name {', '.join(sorted(strangers))}, which eval/results has.")
+    return {name: Study(RESULTS / name, entry) for name, entry in entries.items() if name in folders}
+
+
+@cache
+def register() -> list[Tuned]:
+    """The parameters that each strategy declares as chosen with access to questions."""
+    modules = (module.name for module in walk_packages(kg2rag.retrievers.__path__, "kg2rag.retrievers."))
+    return [row for name in modules if ".adapters" not in name for row in getattr(import_module(name), "TUNING", ())]
+
+
+def without_graph(system: str) -> str:
+    """The name of a system without its graph."""
+    return system.partition(".")[0]
