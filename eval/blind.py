@@ -34,7 +34,7 @@ from typing import Annotated
 import typer
 
 import kg2rag
-from kg2rag.datasets.document_files import html
+from kg2rag.datasets.documents.html import read_html
 from kg2rag.text.records import sha256
 from kg2rag.types import Passage
 
