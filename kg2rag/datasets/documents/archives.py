@@ -99,4 +99,5 @@ def attribute(element: Any, name: str) -> str:
 
 def named(element: Any, *names: str) -> Iterator[Any]:
     """The elements below one that have one of these local names, in order."""
-    return element.iter(*(f"{{*}}{name}" for name in names))
+    found: Iterator[Any] = element.iter(*(f"{{*}}{name}" for name in names))
+    return found

@@ -15,8 +15,8 @@ from kg2rag.compute.outputs import is_output
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
-from kg2rag.datasets.documents.reading import FileBytes, FileEntry, read_bytes, read_entry, record_rows
 from kg2rag.datasets.documents.readers import ENDINGS
+from kg2rag.datasets.documents.reading import FileBytes, FileEntry, read_bytes, read_entry, record_rows
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import TABLES, json_records, read_table
 from kg2rag.text.records import read_json
@@ -103,7 +103,7 @@ def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list
 
 
 def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store) -> dict[str, FileEntry]:
-    """The entries of some files, from the store or read; those that have no passages are tried again each time."""
+    """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
     kept = store.keyed_file("documents")
     keys = {file.place: file.key(folder, splitter.tokens) for file in batch if not file.reason}
     stored = kept.find(list(keys.values()))
@@ -117,7 +117,7 @@ def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, sto
         else:
             entry = read_entry(file, folder, splitter)
             entries[file.place] = entry
-            if not entry.reason:
+            if not entry.failed:
                 new.append((keys[file.place], entry.dump()))
     if new:
         kept.keep(new)

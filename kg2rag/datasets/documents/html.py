@@ -25,7 +25,8 @@ BLOCKS += list(HEADINGS)
 _INVISIBLE = ["script", "style", "meta", "link", "input", "svg", "img", "head"]
 _NAVIGATION = "nav, [role=navigation], [role=search], .sphinxsidebar, .toc, .toctree-wrapper, #toc"
 _FURNITURE = (
-    "footer, [role=contentinfo], [class^=footer], [aria-hidden=true], template, noscript, select, textarea, iframe, "
+    "footer, [role=contentinfo], [class^=footer], [aria-hidden=true], [data-template], noscript, select, "
+    "textarea, iframe, "
     ".headerlink, .admonition-title, .admonitionblock td.icon, .linenos, .lineno, .gutter, "
     ".footnote-ref, .footnote-back, .footnote-backref"
 )
@@ -37,6 +38,7 @@ _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re2.compile(r"(?s)<[a-zA-Z/!?][^<>]*>")
+_TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _MANY_LOST = 0.05
 """Share of a page's words from which it is parsed again, by the slower parser of Python's library."""
 
@@ -71,7 +73,7 @@ def _share_lost(document: FileDocument) -> float:
 
 
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
-    soup = parse_tree(page, parser)
+    soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
     title = one_line(soup.title.get_text(" ")) if soup.title else ""
     blocks, left_out = tree_blocks(soup)
     return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)

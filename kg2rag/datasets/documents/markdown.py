@@ -84,8 +84,10 @@ def markdown_document(text: str) -> FileDocument:
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """The front matter of a page: lines between `---` or `+++` that hold fields; none in a page that begins with a
-    thematic break."""
+    """The front matter of a page: lines between `---` or `+++` that hold fields.
+
+    A page that begins with a thematic break has none.
+    """
     start = len(text) - len(text.lstrip())
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()

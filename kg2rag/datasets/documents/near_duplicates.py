@@ -29,7 +29,7 @@ Runs = Any
 
 
 def near_duplicates(corpus: Corpus) -> pd.DataFrame:
-    """Passages that nearly repeat an earlier one: passage, of, similarity; each once, with the first that it is like."""
+    """Passages that nearly repeat an earlier one: passage, of, similarity; each once, with the first like it."""
     import pandas as pd
     from sklearn.feature_extraction.text import HashingVectorizer
 

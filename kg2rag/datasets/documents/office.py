@@ -8,6 +8,7 @@ one, or has an outline level. Mammoth loses equations, titles and derived headin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
@@ -46,7 +47,7 @@ def _main_part(archive: Archive, default: str) -> str:
 
 
 def _word_levels(archive: Archive) -> Levels:
-    """The level of a paragraph of Word: its outline level, or that of its style or of one that the style is based on."""
+    """The level of a paragraph of Word: its outline level, that of its style, or of one that the style is based on."""
     styles = dict[str, Any]()
     if "word/styles.xml" in archive.names:
         styles = {attribute(style, "styleId"): style for style in named(archive.xml("word/styles.xml"), "style")}
@@ -107,10 +108,8 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         relations = archive.relations(slide)
         parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
         roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
-        walker = _Walker(
-            lambda paragraph, first=number == 1: _slide_level(paragraph, first=first),
-            {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"},
-        )
+        targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+        walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
         blocks += [_on_page(block, number) for root in roots for block in walker.blocks(root)]
         source += map(_all_text, roots)
     return [FileDocument(blocks, source="\n".join(source))]
@@ -126,11 +125,13 @@ def _numbered(archive: Archive) -> list[str]:
     return sorted(slides, key=lambda part: (len(part), part))
 
 
-def _slide_level(paragraph: Any, *, first: bool) -> int:
+def _slide_level(paragraph: Any, *, is_first: bool) -> int:
     """1 for the title of the first slide, 2 for those of others."""
     for shape in paragraph.iterancestors("{*}sp"):
         kinds = {attribute(place, "type") for place in named(shape, "ph")}
-        return (1 if first else 2) if kinds & {"title", "ctrTitle"} else 0
+        if not kinds & {"title", "ctrTitle"}:
+            return 0
+        return 1 if is_first else 2
     return 0
 
 
@@ -206,7 +207,9 @@ class _Walker:
     @staticmethod
     def _is_repeated(element: Any, kind: str) -> bool:
         """Whether it repeats, for older programs, what its neighbour says."""
-        return kind == "Fallback" and any(local_name(other) == "Choice" for other in element.itersiblings(preceding=True))
+        return kind == "Fallback" and any(
+            local_name(other) == "Choice" for other in element.itersiblings(preceding=True)
+        )
 
     def _paragraph(self, paragraph: Any) -> Iterator[Block]:
         pieces, inner, links = list[str](), list[Any](), list[Link]()
@@ -218,9 +221,7 @@ class _Walker:
         for element in inner:
             yield from self.blocks(element)
 
-    def _collect(
-        self, element: Any, pieces: list[str], inner: list[Any], links: list[Link], *, is_mixed: bool
-    ) -> None:
+    def _collect(self, element: Any, pieces: list[str], inner: list[Any], links: list[Link], *, is_mixed: bool) -> None:
         """The text of a paragraph; what holds paragraphs of its own, as a text box or a note, goes to `inner`."""
         if is_mixed:
             pieces.append(element.text or "")

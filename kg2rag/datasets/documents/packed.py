@@ -28,32 +28,45 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
     notebook = parse_json(decode_text(data).text, name or "notebook")
     if not isinstance(notebook, Mapping):
         raise DataError("it is no notebook: its JSON is no object.")
+    pages = [page for cell in _cells(notebook) for page in _cell_pages(cell)]
+    return [
+        FileDocument(
+            [block for page in pages for block in page.blocks],
+            source="\n".join(page.source for page in pages),
+            left_out="\n".join(page.left_out for page in pages),
+        )
+    ]
+
+
+def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     cells = notebook.get("cells")
     if cells is None:  # of version 3
         cells = [cell for sheet in notebook.get("worksheets") or [] for cell in sheet.get("cells") or []]
     if not isinstance(cells, list):
         raise DataError("it is no notebook: it has no list of cells.")
-    blocks, source, left_out = list[Block](), list[str](), list[str]()
-    for cell in cells:
-        kind = cell.get("cell_type")
-        text = _joined(cell.get("source", cell.get("input", "")))
-        if kind == "heading":
-            text = f"{'#' * int(cell.get('level', 1))} {text}"
-        if kind in ("markdown", "heading"):
-            page = markdown_document(text)
-            blocks += page.blocks
-            source.append(page.source)
-            left_out.append(page.left_out)
-        elif text.strip():
-            blocks.append(Block(text.strip("\n"), kind=CODE))
-            source.append(text)
-        for output in _outputs(cell):
-            source.append(output)
-            if len(output) > MAX_OUTPUT_CHARACTERS:
-                left_out.append(output)
-            elif output.strip():
-                blocks.append(Block(output.strip("\n"), kind=CODE))
-    return [FileDocument(blocks, source="\n".join(source), left_out="\n".join(left_out))]
+    return cells
+
+
+def _cell_pages(cell: Mapping[str, Any]) -> Iterator[FileDocument]:
+    """The text or code of a cell, and its outputs."""
+    kind = cell.get("cell_type")
+    text = _joined(cell.get("source", cell.get("input", "")))
+    if kind == "heading":
+        text = f"{'#' * int(cell.get('level', 1))} {text}"
+    if kind in ("markdown", "heading"):
+        yield markdown_document(text)
+    else:
+        yield _listing(text)
+    for output in _outputs(cell):
+        if len(output) > MAX_OUTPUT_CHARACTERS:
+            yield FileDocument([], source=output, left_out=output)
+        else:
+            yield _listing(output)
+
+
+def _listing(text: str) -> FileDocument:
+    blocks = [Block(text.strip("\n"), kind=CODE)] if text.strip() else []
+    return FileDocument(blocks, source=text)
 
 
 def _joined(text: Any) -> str:
@@ -140,5 +153,3 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     title = one_line(titles[0]) if titles else ""
     heading = [Block(title, 1)] if title else []
     return [FileDocument([*heading, *blocks], source="\n".join(source), left_out="\n".join(left_out))]
-
-

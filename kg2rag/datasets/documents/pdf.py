@@ -1,4 +1,4 @@
-"""A PDF -> its blocks, by pypdfium2: lines joined to paragraphs, headings by its outline or its fonts, the page of each.
+"""A PDF -> its blocks with their pages, by pypdfium2: lines joined to paragraphs, headings by its outline or its fonts.
 
 Ours: which lines are running heads. A line at the edge of a page is one if at least three pages have it at an edge,
 numbers aside; if its numbers are the same everywhere or count with the pages; and if it is no sentence.
@@ -13,7 +13,6 @@ from ctypes import create_string_buffer
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument
-from kg2rag.text.records import DataError
 
 Outline = Mapping[tuple[int, str], int]
 """(page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading."""
@@ -54,9 +53,11 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         outline = outline or _outline_by_fonts(pages)
         found = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not entries)
     empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
+    remark = ""
     if len(empty) == len(texts):
-        raise DataError("no text in it: of a scan, recognise the text first.")
-    remark = f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?" if empty else ""
+        remark = "of a scan, recognise the text first"
+    elif empty:
+        remark = f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
     return [FileDocument(found.blocks, source="\n".join(texts), left_out="\n".join(found.left_out), remark=remark)]
 
 
@@ -119,7 +120,7 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bo
     `by_lines` : the outline has lines, of which two that follow each other may be one heading; else whole headings.
     """
     running_heads = _running_heads(pages)
-    joiner = _LineJoiner(by_lines=by_lines)
+    joiner = _LineJoiner(by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines))
     for number, lines in enumerate(pages):
         levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)]
         kept = list[tuple[str, int]]()
@@ -134,10 +135,10 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bo
 
 
 class _LineJoiner:
-    """Joins lines to blocks, page by page."""
+    """Joins lines to blocks, page by page; `counts` : the letters of a line -> how many lines have them."""
 
-    def __init__(self, *, by_lines: bool) -> None:
-        self.by_lines = by_lines
+    def __init__(self, *, by_lines: bool, counts: Mapping[str, int]) -> None:
+        self.by_lines, self.counts = by_lines, counts
         self.blocks = list[Block]()
         self.left_out = list[str]()
         self._lines = list[str]()
@@ -151,16 +152,21 @@ class _LineJoiner:
         for line, level in lines:
             if level or not line or _BULLET.match(line):
                 self.end_paragraph()
-            if level:
-                self._add_heading(line, level, page)
-            elif self._in_contents and re.search(r"[\s.]\d+$", line):
+            if self._is_entry(line, level):
                 self.left_out.append(line)
+            elif level:
+                self._add_heading(line, level, page)
             elif line:
                 self._page = self._page if self._lines else page
                 self._last_page = page
                 self._lines.append(line)
                 if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph
                     self.end_paragraph()
+
+    def _is_entry(self, line: str, level: int) -> bool:
+        """Whether a line is an entry of a table of contents, whose heading comes again as such."""
+        ends_with_page = self._in_contents and re.search(r"[\s.]\d+$", line)
+        return bool(ends_with_page and (not level or self.counts[line_key(line)] > 1))
 
     def end_paragraph(self) -> None:
         """End the paragraph that the last lines belong to."""
@@ -191,8 +197,8 @@ def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     for occurrences in places.values():
         if len({number for number, _ in occurrences}) < RUNNING_HEAD_PAGES:
             continue
-        lines = [(number, pages[number][row]) for number, row in occurrences]
-        if _numbers_count_pages(lines) and not any(_is_sentence(line) for _, line in lines):
+        texts = [(number, pages[number][row]) for number, row in occurrences]
+        if _numbers_count_pages(texts) and not any(_is_sentence(text) for _, text in texts):
             found.update(occurrences)
     for number, lines in enumerate(pages):
         rows = {row for row, line in enumerate(lines) if line.strip()}

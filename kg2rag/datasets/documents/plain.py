@@ -10,7 +10,7 @@ import re
 import subprocess
 from functools import cache
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, paragraphs
+from kg2rag.datasets.documents.blocks import FileDocument, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document
 from kg2rag.text.records import DataError
@@ -39,12 +39,16 @@ FORMATS = {
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
-_MARKUP_OF_RST = re.compile(r"(?m)^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>`_|^[ \t]*\.\. _[^\n]*")
+_MARKUP_OF_RST = re.compile(
+    r"(?m)^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
+)
 _MARKUP_OF_LATEX = re.compile(
     r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
     r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]*\])*(?:\{[^{}\n]*\})?|\\[a-zA-Z]+\*?"
 )
 _MARKUP_OF_ORG = re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]*\](?=\[)")
+_INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
+_WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
 
@@ -84,13 +88,23 @@ def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
             raise
         remark = "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
         return FileDocument(list(paragraphs(text)), source=text, remark=remark)
-    document = page_document(page)
+    document = page_document(_INTERPRETED.sub(_interpreted_text, page))
     shown, left_out = _shown_markup(text, kind)
-    title = [Block(document.title, 1)] if document.title.strip() else []
     unread = _UNREAD.findall(warnings)
     remark = "; ".join(filter(None, [remark, f"pandoc left out {len(unread)} parts" if unread else ""]))
     left = f"{document.left_out}\n{left_out}"
-    return FileDocument([*title, *document.blocks], source=shown, left_out=left, remark=remark)
+    return FileDocument(document.blocks, source=shown, left_out=left, remark=remark)
+
+
+def _interpreted_text(match: re.Match[str]) -> str:
+    """A role of Sphinx by the words that its pages show: "words <target>" by its words, `~a.Name` by its whole name."""
+    role, text = match[1], match[2]
+    titled = _WITH_TARGET.fullmatch(text.strip())
+    words, target = (titled[1], titled[2]) if titled else (text, text)
+    if role == "doc":
+        return f'<a href="{target}.rst">{words}</a>'
+    words = words.removeprefix("~")
+    return words if role in ("ref", "term", "abbr", "menuselection", "guilabel") else f"<code>{words}</code>"
 
 
 def _shown_markup(text: str, kind: str) -> tuple[str, str]:

@@ -40,6 +40,7 @@ class FileEntry:
     reason : why there are no passages; "" for a file that was read.
     divided : blocks that were longer than a passage.
     words, left_out, lost : words of the file, those left out on purpose, and those that no passage has.
+    failed : the reader raised an error; such a file is tried again each time.
     """
 
     rows: list[PassageRow] = field(default_factory=list)
@@ -51,6 +52,7 @@ class FileEntry:
     words: int = 0
     left_out: int = 0
     lost: int = 0
+    failed: bool = False
 
     def dump(self) -> bytes:
         """The entry as bytes for the store."""
@@ -118,9 +120,9 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     except ImportError:
         raise
     except DataError as error:
-        return FileEntry(reason=str(error).removeprefix(f"{file.place}: "))
+        return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
     except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
-        return FileEntry(reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}")
+        return FileEntry(reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True)
     entry.divided = splitter.divided - before
     return entry
 
@@ -176,6 +178,7 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         id_ = f"{file.place}#{document.key}" if document.key else file.place
         heading, blocks = split_title(document.blocks)
         titles = _titles(heading or document.title, blocks, file.place, folder)
+        remarks += [document.remark] if document.remark else []
         if not any(block.text.strip() for block in document.blocks):
             continue
         rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata})
@@ -186,10 +189,10 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         entry.words += len(words(document.source))
         entry.left_out += count_left_out(document)
         lost += missing
-        remarks += [document.remark] if document.remark else []
     entry.lost = len(lost)
     if not entry.rows:
-        entry.reason = "no text in it"
+        entry.reason = ": ".join(["no text in it", *remarks[:1]])
+        return entry
     if entry.lost > MANY_LOST * entry.words:
         remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {most_frequent(lost)}")
     entry.remark = "; ".join(remarks)
@@ -260,4 +263,4 @@ def summary(entry: FileEntry, place: str) -> Mapping[str, Any]:
     }
 
 
-__all__ = ["FileBytes", "FileEntry", "FileDocument", "read_bytes", "read_entry", "record_rows", "summary"]
+__all__ = ["FileBytes", "FileDocument", "FileEntry", "read_bytes", "read_entry", "record_rows", "summary"]

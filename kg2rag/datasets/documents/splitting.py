@@ -72,9 +72,7 @@ class Splitter:
         """The passages of a text that is given with its id and title."""
         return self.passages(id_, passage.title, list(paragraphs(passage.text)), metadata)
 
-    def passages(
-        self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]
-    ) -> list[PassageRow]:
+    def passages(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> list[PassageRow]:
         """The passages of a document."""
         rows = list[PassageRow]()
         for headings, section in _sections(blocks):

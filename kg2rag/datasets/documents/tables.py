@@ -1,4 +1,4 @@
-"""Tables and JSON -> records: .jsonl, .csv, .tsv, .parquet and .json, in the encodings and separators of their tools."""
+"""Tables and JSON -> records: .jsonl, .csv, .tsv, .parquet and .json, in any encoding and with any separator."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def parse_table(data: bytes, name: str) -> list[Mapping[str, Any]]:
         rows = found
     else:
         rows = list(_delimited(decode_text(data).text, name))
-    cleaned = [{key: _cell(value) for key, value in row.items() if value not in ("", None)} for row in rows]
+    cleaned: list[Mapping[str, Any]] = [
+        {key: _cell(value) for key, value in row.items() if value not in ("", None)} for row in rows
+    ]
     if not cleaned:
         raise DataError(f"{name}: no record in it.")
     return cleaned
