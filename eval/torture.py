@@ -5,9 +5,11 @@
     python eval/torture.py mutate --cases 20000     the mutated files of tests/fuzz
     python eval/torture.py llm --cases 500          a language model that misbehaves
     python eval/torture.py builders --cases 20      eight processes build one store, so many times
+    python eval/torture.py trials                   the misuse of eval/trials: numbers, files, keys, sizes
 
-Each prints a table and replaces its rows in eval/results/torture.csv (`--no-write` leaves it alone). Nothing depends on
-the clock: a process is killed at the n-th time that it opens, renames or removes a file, or hands sqlite a statement.
+Each but the last prints a table and replaces its rows in eval/results/torture.csv (`--no-write` leaves it alone).
+Nothing depends on the clock: a process is killed at the n-th time that it opens, renames or removes a file, or hands
+sqlite a statement.
 Needs fork: Linux or macOS.
 """
 
@@ -20,6 +22,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -111,7 +114,7 @@ def save(folder: Path) -> object:
 def _compared(name: str) -> Comparison:
     run = {"old": seeds.run(), "new": seeds.run() | {"q2": []}}[name]
     systems = {each: kg2rag.Recorded(seeds.CORPUS, own) for each, own in ((name, run), ("dense", seeds.run()))}
-    return kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"])
+    return kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"], progress=False)
 
 
 def sweep(folder: Path) -> object:
@@ -313,6 +316,13 @@ def builders(cases: Cases = 20, write: Write = True) -> None:
                 os.wait()
             shutil.rmtree(folder)
     shown("builders", {f"{BUILDERS} at once": tally}, write=write)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def trials(context: typer.Context) -> None:
+    """The trials of eval/trials, with its options: --only, --code, --list, --csv."""
+    command = [sys.executable, str(ROOT / "eval" / "trials"), *context.args]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 
 def table_of(attack: str, tallies: Tally) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -69,3 +70,35 @@ def test_a_failure_that_is_stored_as_an_empty_answer_is_counted(monkeypatch: pyt
     monkeypatch.setattr(Connection, "ask", lambda *_: reply)
     with torture_llm.logged():
         assert torture_llm.faults("500", 2, Random(0)) == {torture_llm.WRONG: 2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_the_trials_of_misuse_run_and_find_nothing_in_a_few() -> None:
+    only = [
+        word for name in ("a link to nowhere", "a name with a line feed", "prune still") for word in ("--only", name)
+    ]
+    run = subprocess.run(
+        [sys.executable, str(PROGRAM), "trials", *only], capture_output=True, text=True, check=False, timeout=GUARD
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.splitlines()[-1].split() == ["all", "3", *"000000"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_trial_tells_what_it_found_and_what_it_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(PROGRAM.parent / "trials")
+    harness = importlib.import_module("harness")
+
+    def touch() -> None:
+        harness.expect("new", "old", harness.TOUCHED)
+
+    def spin() -> None:
+        while True:
+            pass
+
+    def fail() -> None:
+        raise KeyError("nothing")
+
+    monkeypatch.setattr(harness, "SECONDS", 1)
+    found = [harness.judge(harness.Trial("", "", run))[0] for run in (touch, spin, fail, lambda: None)]
+    assert found == [harness.TOUCHED, harness.HEAVY, harness.CRASH, ""]

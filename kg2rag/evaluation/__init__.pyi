@@ -1,8 +1,7 @@
-"""The public names of this room."""
+"""What the room offers to the rooms above it."""
 
-from .comparison import CompareOptions as CompareOptions
-from .comparison import compare as compare
+from .comparing import compare as compare
+from .comparison import Comparison as Comparison
+from .comparisons import Comparisons as Comparisons
 from .metrics import evaluate as evaluate
-from .multi_result import Comparisons as Comparisons
 from .overlap import agreement as agreement
-from .result import Comparison as Comparison

@@ -15,12 +15,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kg2rag import BM25, Dense, MentionPPR
 from kg2rag.compute import Store
 from kg2rag.evaluation import compare, storage
 from kg2rag.experiments.sweep import SweepResult
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser
@@ -48,7 +49,6 @@ QUESTIONS = (
     Question("q2", "Where was Burton born?", {"p 1": 2}),
 )
 DATA = QADataset("tiny", CORPUS, QUESTIONS)
-KEY = {"rows": 3, "name": "Zoë"}
 
 
 def written(write: Callable[[Path], object]) -> Files:
@@ -304,7 +304,7 @@ def run() -> dict[str, list[tuple[str, float]]]:
 
 def comparison() -> Files:
     systems = {"dense": Recorded(CORPUS, run()), "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]})}
-    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"])
+    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"], progress=False)
     return written(result.save)
 
 
@@ -320,12 +320,29 @@ def sweep_results() -> Files:
     return {name: data for name, data in found.items() if not name.startswith("report")}
 
 
-def store() -> Files:
-    def build(folder: Path) -> None:
-        (folder / "a.bin").write_bytes(b"a" * 100)
-        (folder / "b.bin").write_bytes(b"b" * 10)
+def letters(texts: list[str]) -> list[list[float]]:
+    """An encoder that is a user's function."""
+    return [[1.0 + text.lower().count(letter) for letter in "etaoinshr"] for text in texts]
 
-    return written(lambda folder: Store(folder).entry("thing", KEY, build))
+
+def work(folder: Path) -> object:
+    """Rankings, scores and answers, as users get them with a store in the folder."""
+    store = Store(folder)
+    kb = KnowledgeBase.build(CORPUS, embedder=letters, store=store)
+    systems = {"bm25": BM25(kb), "dense": Dense(kb), "mention_ppr": MentionPPR(kb)}
+    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"])
+    hits = {name: [(one.passage_ids, one.scores.tolist()) for one in run] for name, run in result.rankings.items()}
+    answers = store.keyed_file("answers")
+    prompts = [f"prompt {number}" for number in range(20)]
+    replies = {prompt: f"reply to {prompt}".encode() for prompt in prompts}
+    answers.keep([(prompt, replies[prompt]) for prompt in prompts if prompt not in answers.find(prompts)])
+    found = answers.find(prompts)
+    return hits, result.scores.to_csv(), [found.get(prompt) for prompt in prompts]
+
+
+def store() -> Files:
+    """The store that users have: vectors, an index, mentions, a graph, runs, and answers of a model."""
+    return {name: data for name, data in written(work).items() if not name.endswith(".lock")}
 
 
 def analyser() -> Files:

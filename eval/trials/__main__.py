@@ -1,0 +1,96 @@
+"""The trials of eval/trials on this checkout, or on another -> a table: what came of each kind of misuse.
+
+    python eval/trials                              all, about half an hour on two cores
+    python eval/trials --only "run cache" --only keys
+    python eval/trials --code ../older-checkout     the same trials on other code
+
+Exit code 1 if anything was found. Needs fork and /proc limits: Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+MODULES = ("run_cache", "vectors", "flips", "documents", "strangers", "keys", "endpoints")
+
+
+def main() -> int:
+    """Run the trials; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], help="points or names that contain this")
+    parser.add_argument("--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried")
+    parser.add_argument("--list", action="store_true", help="name the trials and run none")
+    parser.add_argument("--csv", type=Path, help="file for one row a trial")
+    options = parser.parse_args()
+    sys.path[:0] = [str(options.code.resolve()), str(FOLDER.parents[1] / "tests")]
+    os.environ.update(TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads do not survive a fork
+    for name in MODULES:
+        importlib.import_module(name)
+    import harness
+
+    wanted = [trial for trial in harness.TRIALS if _is_wanted(f"{trial.point} {trial.name}", options.only)]
+    if options.list:
+        print(*(f"{trial.point}: {trial.name}" for trial in wanted), sep="\n")
+        return 0
+    preload()
+    rows = []
+    for trial in wanted:
+        kind, seen = harness.judge(trial)
+        rows.append((trial.point, trial.name, kind, seen.replace("\n", " ")))
+        if kind:
+            print(f"{trial.point}: {trial.name}: {kind}: {rows[-1][3]}", file=sys.stderr, flush=True)
+    if options.csv:
+        import pandas as pd
+
+        pd.DataFrame(rows, columns=["point", "trial", "found", "seen"]).to_csv(options.csv, index=False)
+    print_table(rows, harness.KINDS)
+    return int(any(kind for _, _, kind, _ in rows))
+
+
+def _is_wanted(text: str, parts: list[str]) -> bool:
+    return not parts or any(part in text for part in parts)
+
+
+def preload() -> None:
+    """Import here what the trials import, so that not each of their processes does."""
+    for name in (
+        "kg2rag.cli",
+        "numba",
+        "torch",
+        "sentence_transformers",
+        "pandas",
+        "pyarrow.parquet",
+        "ranx",
+        "openai",
+    ):
+        importlib.import_module(name)
+    import kg2rag
+
+    for name in kg2rag.__all__:
+        getattr(kg2rag, name)
+
+
+def print_table(rows: list[tuple[str, str, str, str]], kinds: tuple[str, ...]) -> None:
+    """Print how many trials each point has, and how many of them found something of each kind."""
+    counts = Counter((point, kind) for point, _, kind, _ in rows)
+    points = list(dict.fromkeys(point for point, *_ in rows))
+    lines = [("point", "trials", *kinds)]
+    for point in points:
+        trials = sum(row[0] == point for row in rows)
+        lines.append((point, str(trials), *(str(counts[point, kind]) for kind in kinds)))
+    total = (str(sum(counts[point, kind] for point in points)) for kind in kinds)
+    lines.append(("all", str(len(rows)), *total))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for first, *cells in lines:
+        print(first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
