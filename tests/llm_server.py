@@ -67,6 +67,7 @@ class ChatServer(ThreadingHTTPServer):
     prompt_of : what of a request's body is its prompt.
     requests, answered, paid : how often each prompt came, and it and each body was answered (faults of the model too).
     in_flight, most_in_flight, waiting : requests handled now, the largest number of them, and those before the gate.
+    streams : whether an answer comes in parts where a request wants that; not every endpoint does it.
     gate : requests whose prompt `holds` says yes to wait for it, and so does the fault "slow".
     """
 
@@ -86,6 +87,8 @@ class ChatServer(ThreadingHTTPServer):
         self.keys: list[str] = []
         self.gate = threading.Event()
         self.holds: Callable[[str], bool] = lambda _: False
+        self.headers: list[dict[str, str]] = []
+        self.streams = True
 
     @property
     def url(self) -> str:
@@ -132,6 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
             before = server.requests[prompt]
             server.requests[prompt] += 1
             server.bodies.append(body)
+            server.headers.append(dict(self.headers))
             server.keys.append(self.headers["Authorization"])
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
@@ -140,6 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
             if server.holds(prompt):
                 server.wait_for_gate()
             if not self._alone():
+                self.as_events = server.streams and body.get("stream", False)
                 self._answer(prompt, server.fault(prompt, before), json.dumps(body, sort_keys=True))
         finally:
             with server.lock:
@@ -189,7 +194,10 @@ class _Handler(BaseHTTPRequestHandler):
             finish = fault if fault in ("length", "content_filter") else "stop"
             refusal = "I cannot help with that." if fault == "refusal" else None
             answer = self._completion(faulty.get(str(fault), reply), finish, fault != "uncounted", refusal)
-            self._send(answer, kind="text/plain" if fault == "plain" else "")
+            if self.as_events and fault != "plain":
+                self._send(as_events(answer), kind="text/event-stream")
+            else:
+                self._send(answer, kind="text/plain" if fault == "plain" else "")
 
     def _break_off(self, fault: str) -> None:
         if fault == "slow":
@@ -222,6 +230,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Keep quiet."""
+
+
+def as_events(completion: str) -> str:
+    """A chat completion as the stream of events that hosted services and vLLM send."""
+    about = json.loads(completion)
+    (choice,) = about.pop("choices")
+    usage = about.pop("usage", None)
+    text, refusal = choice["message"]["content"] or "", choice["message"].get("refusal")
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": text[start : start + 5]} for start in range(0, len(text), 5)]
+    deltas += [{"refusal": refusal}] if refusal else []
+    events = [{**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    events.append({**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    events.append({**about, "choices": [], "usage": usage})
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:

@@ -138,11 +138,13 @@ class ModelOptions:
 
     base_url: str | None = opt(None, "OpenAI-compatible endpoint, with its /v1.", **LLM)
     model: str | None = opt(None, "Its name there.", **LLM)
-    api_key_env: str = opt("OPENAI_API_KEY", "Environment variable with the key; none for no key.", **LLM)
+    api_key_env: str | None = opt(
+        None, "Variable with the key for --base-url; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.", **LLM
+    )
     structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
     temperature: float = opt(0.0, None, min=0, **LLM)
     max_tokens: int = opt(2048, "Of an answer.", min=1, **LLM)
-    concurrency: int = opt(8, "Requests at a time.", min=1, **LLM)
+    concurrency: int | None = opt(None, "Requests at a time; default 8, and 2 for this machine.", min=1, **LLM)
     timeout: float = opt(60.0, "Seconds without a byte.", **LLM)
     max_calls: int | None = opt(None, "Send no more requests, retries included.", min=1, **LLM)
     max_cost: float | None = opt(None, "Spend no more; needs both prices.", **LLM)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from kg2rag.compute.embedder import Embedder
+from kg2rag.compute.endpoint import endpoint_of
 from kg2rag.compute.endpoint_encoder import EndpointEncoder
-from kg2rag.compute.llm import endpoint_of
 from kg2rag.compute.sentence_encoder import SentenceEncoder
 from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.compute.user_encoder import GivenEncoder, GivenVectors
@@ -60,9 +60,9 @@ def embedder_named(
     options = {"dtype": dtype, "query_prompt": query_prompt, "passage_prompt": passage_prompt}
     given = {option: value for option, value in options.items() if value is not None}
     if name.startswith(ENDPOINT):
-        model, base_url, key = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
+        model, base_url = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
         given.pop("dtype", None)
-        return EndpointEncoder(base_url, model, key, **given)  # type: ignore[arg-type]
+        return EndpointEncoder(base_url, model, **given)  # type: ignore[arg-type]
     if "://" in name:
         raise ParameterError(f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}.")
     if not name.startswith(STATIC):

@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kg2rag.compute.embedder import Role, checked_vectors, well_formed
-from kg2rag.compute.llm.client import api_key, openai_library
+from kg2rag.compute.endpoint import Endpoint, Exchange
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Matrix, component
@@ -55,13 +55,16 @@ class EndpointEncoder:
         return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
 
     def _ask(self, texts: list[str]) -> Matrix:
-        key, found = api_key(self.api_key_env, self.base_url), list[list[float]]()
-        client = openai_library().OpenAI(base_url=self.base_url, api_key=key, max_retries=5)
+        endpoint, rows = Endpoint(self.base_url, self.api_key_env), list[list[float]]()
         for start in range(0, len(texts), BATCH):
-            shard = texts[start : start + BATCH]
-            reply = client.embeddings.create(input=shard, encoding_format="float", model=self.model)
-            found += [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
-        return checked_vectors(found, len(texts), f"{self.model} at {self.base_url}")
+            body = {"input": texts[start : start + BATCH], "encoding_format": "float", "model": self.model}
+            rows += endpoint.send("embeddings", body, Exchange(_read_embeddings))
+        return checked_vectors(rows, len(texts), f"{self.model} at {self.base_url}")
+
+
+def _read_embeddings(content: bytes, events: bool) -> list[list[float]]:  # noqa: ARG001
+    rows = json.loads(content)["data"]
+    return [row["embedding"] for row in sorted(rows, key=lambda row: row["index"])]
 
 
 def _hash(*parts: object) -> str:

@@ -34,6 +34,13 @@ from kg2rag.compute.llm import request_key
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 
+
+def asked(body: str) -> dict[str, object]:
+    """A request without what says in which form its answer is sent."""
+    fields = json.loads(body)
+    return {name: value for name, value in fields.items() if name not in ("stream", "stream_options")}
+
+
 # The same back-off as in earnest, 25 times faster.
 DRIVER = """
 import openai._base_client
@@ -77,7 +84,7 @@ class Builder:
     def kept(self, server: ChatServer) -> set[str]:
         """The bodies, of those that the server was paid for, whose answers are in the store."""
         stored = self._kept()
-        return {body for body in server.paid if request_key(json.loads(body)) in stored}
+        return {body for body in server.paid if request_key(asked(body)) in stored}
 
     def _kept(self) -> set[str]:
         file = self.store.root / "answers.sqlite"

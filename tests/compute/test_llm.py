@@ -78,7 +78,8 @@ def test_a_completion_carries_text_and_tokens_and_is_then_kept(ask_model, monkey
     ("change", "cached"),
     [
         *(({name: value}, False) for name, value in (("temperature", 0.5), ("temperature", None), ("seed", 1))),
-        ({"max_tokens": 9}, False),
+        ({"max_tokens": 9}, True),  # the answer has three tokens
+        ({"max_tokens": 2}, False),
         ({"extra": {"top_p": 0.5}}, False),
         ({"concurrency": 1, "retries": 0, "timeout": 9.0, "prompt_price": 1.0}, True),
     ],
@@ -92,7 +93,9 @@ def test_what_changes_the_answer_and_nothing_else_changes_the_key(server, ask_mo
 def test_parameters_reach_the_server_and_none_is_left_out(server, ask_model):
     ask_model(server, temperature=None, seed=3, extra={"top_k": 5}).complete([{"role": "user", "content": "p"}])
     messages = [{"role": "user", "content": "p"}]
-    assert server.bodies == [{"model": "tiny", "messages": messages, "seed": 3, "max_tokens": 512, "top_k": 5}]
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    wanted = {"model": "tiny", "messages": messages, "seed": 3, "max_tokens": 512, "top_k": 5, **streamed}
+    assert server.bodies == [wanted]
 
 
 def test_outcomes_come_in_the_order_of_the_prompts_and_equal_ones_are_asked_once(server, ask_model):
@@ -130,21 +133,22 @@ def test_a_fault_that_passes_is_retried(fault, ask_model):
     [
         ("429", "rate limit", "HTTP 429: refused with 429"),
         ("500", "server", "HTTP 500: refused with 500"),
-        ("slow", "timeout", "no answer within 0.5 seconds"),
+        ("slow", "timeout", "0.5 seconds"),
         ("reset", "connection", ""),
-        ("cut", "response", "no chat completion"),
+        ("cut", "response", "another form"),
         ("half", "connection", "without sending complete message body"),
         ("foreign", "response", "some other service"),
-        ("no choices", "response", "no chat completion"),
+        ("no choices", "response", "another form"),
         ("html", "response", "Please log in"),
     ],
 )
 def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_model):
+    sent = 2 if fault == "slow" else 3  # what timed out is sent once more, and no oftener
     with serving(fault=first(fault, 99)) as server:
         (failure,) = ask_model(server, retries=2, timeout=PATIENCE[fault == "slow"]).complete_many(["p"])
-        wait_until(lambda: server.requests["p"] == 3)  # a busy server counts one that was given up when it reads it
+        wait_until(lambda: server.requests["p"] == sent)  # a busy server counts one that was given up when it reads it
     assert isinstance(failure, Failure)
-    assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (kind, 3, 3, False)
+    assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (kind, sent, sent, False)
     assert says in failure.reason
 
 
@@ -158,7 +162,7 @@ def test_a_request_that_fails_leaves_the_others_alone(status, kind, sent, ask_mo
 @pytest.mark.parametrize("status", ["401", "404"])
 def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
     with serving(fault=first(status, 99)) as server:
-        with pytest.raises(CompletionError, match=f"access: HTTP {status}"):
+        with pytest.raises(CompletionError, match=f"HTTP {status}"):
             ask_model(server, concurrency=1).complete_many([f"p{i}" for i in range(1_000)])
         assert server.requests.total() < 1_000  # how many are sent before the first is judged depends on the threads
 
@@ -307,6 +311,32 @@ def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
     assert how == signal.SIGKILL or dict(server.answered) == answered
 
 
+def test_threads_that_ask_the_same_prompt_pay_one_answer(ask_model):
+    with serving() as server:
+        server.holds = lambda _: True
+        models = [ask_model(server) for _ in range(6)]
+        outcomes: list[Completion[Any]] = []
+        threads = [threading.Thread(target=lambda one=one: outcomes.append(one.complete("p"))) for one in models]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: server.waiting == 1)
+        server.gate.set()
+        for thread in threads:
+            thread.join()
+    assert [outcome.text for outcome in outcomes] == ["answer to p"] * 6
+    assert (sum(not outcome.cached for outcome in outcomes), server.requests["p"]) == (1, 1)
+
+
+def test_processes_that_ask_the_same_prompts_pay_each_answer_once(tmp_path):
+    with serving(delay=0.05) as server:
+        server.gate.clear()
+        both = [start(server, tmp_path) for _ in range(2)]
+        outputs = [process.communicate() for process in both]
+    for out, err in outputs:
+        assert out.splitlines() == [f"answer to p{i}" for i in range(30)], err
+    assert set(server.paid.values()) == {1}
+
+
 # Keys
 
 
@@ -431,7 +461,8 @@ def test_no_more_is_spent_than_allowed(ask_model, concurrency):
 
 def plain_most(model: ChatModel) -> int:
     """The bytes of the longest request, as the client writes it, and the tokens of the answer."""
-    bodies = [json.dumps(model.request(prompt), separators=(",", ":")) for prompt in PROMPTS]
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    bodies = [json.dumps(model.request(prompt) | streamed, separators=(",", ":")) for prompt in PROMPTS]
     return max(map(len, bodies)) + 5
 
 
@@ -475,7 +506,7 @@ def test_whatever_the_text_reading_json_gives_a_value_or_a_value_error(text):
 
 def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
     def release(futures: list[Future[object]]) -> None:
-        wait_until(lambda: sum(future.cancelled() for future in futures) == 48)
+        wait_until(lambda: sum(future.cancelled() for future in futures) == 8)
         server.gate.set()
 
     def interrupted(futures: dict[Future[object], str]) -> None:
@@ -485,7 +516,7 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
 
     with serving() as server:
         server.holds = lambda _: True
-        monkeypatch.setattr("kg2rag.compute.llm.as_completed", interrupted)
+        monkeypatch.setattr("kg2rag.compute.llm.batch.as_completed", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
         assert server.requests.total() == 2

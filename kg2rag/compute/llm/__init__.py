@@ -1,37 +1,37 @@
 """Prompts -> completions by any OpenAI-compatible endpoint (vLLM, Ollama, a hosted service).
 
-`ChatModel` asks; `Completion` and `Failure` are what comes back. `Usage` counts tokens and cost, `Spending` limits
-them. Each answer is stored as it arrives, under the model and the request, not the address, and never bought again.
+`ChatModel` asks; `Completion` and `Failure` are its outcomes. `Usage` counts tokens and cost, `Spending` limits them.
+Each answer is stored as it arrives, under the model and the request, not the address, and never bought again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlsplit
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel
 
+from kg2rag.compute.claim import claimed
+from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, endpoint_of, is_local
 from kg2rag.compute.keyed_file import KeyedFile
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
-from kg2rag.compute.llm.client import Connection, Spending, api_key, most_of
+from kg2rag.compute.llm.batch import Batch, Body
+from kg2rag.compute.llm.client import TOKEN_LIMITS, Connection, Spending, Structured, in_form, most_of, token_limit
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
-from kg2rag.types import Count, Natural, ParameterError, Query, above, component
+from kg2rag.types import Count, Natural, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
 Prompt = str | Sequence[Mapping[str, str]]
-Structured = Literal["json_schema", "json_object", "prompt"]
 
 RETRY_TEMPERATURE = 0.5
-KEY = "OPENAI_API_KEY"
+CONCURRENCY, LOCAL_CONCURRENCY = 8, 2
+"""Requests at a time for a hosted endpoint, and for one of this machine, which mostly answers one after the other."""
 __all__ = ["ChatModel", "Completion", "CompletionError", "Failure", "Outcome", "Spending", "Usage", "quoted"]
 
 
@@ -43,15 +43,19 @@ class ChatModel:
     ----------
     base_url : up to and including the version ("http://localhost:11434/v1"); holds no password or key.
     model : its name there.
-    api_key_env : the environment variable that holds the key, which is read for the first request and stored nowhere
-        else. An endpoint of this machine, or None, needs no key.
-    temperature, seed, max_tokens : sent as they are; None omits one, for endpoints that refuse it.
+    api_key_env : the environment variable with the key for this address, which is read for the first request and stored
+        nowhere else. None: `OPENAI_API_KEY`, which is sent to https://api.openai.com and to the address in
+        `OPENAI_BASE_URL` only, and no key to any other address.
+    temperature, seed, max_tokens : sent as they are; None omits one. A finished answer is valid under any larger
+        `max_tokens`, so that raising it buys anew only what was cut.
     structured : how a schema is requested. "json_schema": constrained decoding by the endpoint; "json_object": its JSON
-        mode, with the schema in a message; "prompt": that message only. The answer is validated in any case.
-    extra : further fields of the request body, such as `{"top_p": 0.9}`; part of the cache key, so never a secret.
-    concurrency : the maximum of simultaneous requests.
-    retries : further attempts after the first, per prompt.
-    timeout : seconds without a byte after which an attempt fails.
+        mode, with the schema in a message; "prompt": that message only. If the endpoint refuses one, the next is tried
+        and then used. The answer is validated in any case.
+    extra : further fields of the request body, such as `{"top_p": 0.9}`, or None to leave a field out; part of the
+        cache key, so never a secret.
+    concurrency : the maximum of simultaneous requests; None: 2 for an endpoint of this machine, else 8.
+    retries : further attempts after the first, per prompt. A prompt that timed out is sent once more after all others.
+    timeout : seconds without a byte after which an attempt fails; a whole answer may take ten times as long.
     spending : limits of requests and cost for this model and all others that are given the same object; a prompt beyond
         them is a failure of kind "limit". Stored answers are free.
     prompt_price, completion_price : per million tokens; costs are None if one is None.
@@ -63,15 +67,15 @@ class ChatModel:
 
     base_url: str
     model: str
-    api_key_env: str | None = KEY
+    api_key_env: str | None = None
     temperature: float | None = 0.0
     seed: int | None = 0
     max_tokens: Count | None = 512
     structured: Structured = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    concurrency: Count = field(default=8, repr=False)
+    concurrency: Count | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
-    timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
+    timeout: Annotated[float, above(0)] = field(default=TIMEOUT_SECONDS, repr=False)
     spending: Spending | None = field(default=None, repr=False, compare=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
@@ -79,18 +83,20 @@ class ChatModel:
     store: Store = field(default_factory=Store, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        url = urlsplit(self.base_url)
-        if url.username or url.password or url.query or url.fragment:  # not quoted: it may be a secret
-            raise ValueError("base_url holds a user, password, query or fragment; keys belong in environment variables")
-        if url.scheme not in ("http", "https") or not url.hostname:
-            raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
+        checked_address(self.base_url)
         if self.spending is not None and self.spending.max_cost is not None:
-            # ValueError where the limit cannot be kept.
+            # ValueError if the limit cannot be kept.
             most_of(json.dumps(self.request("")).encode(), (self.prompt_price, self.completion_price))
+
+    @property
+    def requests_at_a_time(self) -> int:
+        """The concurrency, or its default for this endpoint."""
+        default = LOCAL_CONCURRENCY if is_local(self.base_url) else CONCURRENCY
+        return self.concurrency or default
 
     def complete(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Completion[Any]:
         """The completion of a text (a user message) or of messages with `role` and `content`; else CompletionError."""
-        outcome = self._outcome(self.request(prompt, schema), schema)
+        (outcome,) = self.complete_many([prompt], schema)
         if isinstance(outcome, Failure):
             raise CompletionError(outcome)
         return outcome
@@ -101,72 +107,94 @@ class ChatModel:
         """One outcome per prompt, in the given order; equal prompts are sent once.
 
         An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
-        one does not wait. CompletionError for a failure of kind "access", which all prompts would share.
+        one does not wait. CompletionError for a failure of kind "access", which all prompts would share, and for many
+        equal failures in a row. If more than a fifth of the first ten replies are unusable, `UnusableRepliesWarning`
+        shows three of them before the others are sent.
         """
         bodies = [self.request(prompt, schema) for prompt in prompts]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
-        distinct, outcomes = dict(zip(names, bodies, strict=True)), dict[str, Outcome]()
-        with (
-            ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
-            progress_bar(len(distinct), progress, "prompt") as bar,
-        ):
-            futures = {pool.submit(self._outcome, body, schema): name for name, body in distinct.items()}
-            try:
-                for future in as_completed(futures):
-                    outcome = outcomes[futures[future]] = future.result()
-                    if isinstance(outcome, Failure) and outcome.kind == "access":
-                        raise CompletionError(outcome)
-                    bar.update()
-            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        distinct = dict(zip(names, bodies, strict=True))
+        outcomes: dict[str, Outcome] = {}
+        for name, reply in zip(distinct, self._kept(list(distinct.values())), strict=True):
+            if reply is not None:
+                outcomes[name] = read_reply(reply, schema, cached=True)
+        lacking = {name: body for name, body in distinct.items() if name not in outcomes}
+        with progress_bar(len(distinct), progress, "prompt") as bar:
+            bar.update(len(outcomes))
+            batch = Batch(
+                lambda body: self._outcome(body, schema),
+                lacking,
+                self.requests_at_a_time,
+                repeats_slow=self.retries > 0,
+                done=bar.update,
+            )
+            outcomes |= batch.run()
         fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
         return [fresh.pop(name) if name in fresh else replace(outcomes[name], cached=True) for name in names]
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
-        reply = self._kept(self.request(prompt, schema))
+        (reply,) = self._kept([self.request(prompt, schema)])
         return None if reply is None else read_reply(reply, schema, cached=True)
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
         return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
-    def _outcome(self, body: dict[str, Any], schema: type[BaseModel] | None) -> Outcome:
-        if (kept := self._kept(body)) is not None:
-            return read_reply(kept, schema, cached=True)
-        try:
-            reply = self._connection.ask(body)
-        except CompletionError as error:
-            return error.failure
-        self._answers.keep([(request_key(body, self.again), reply.model_dump_json().encode())])
+    def _outcome(self, body: Body, schema: type[BaseModel] | None) -> Outcome:
+        """The outcome of a request: another thread or process that has sent it already is waited for, and not paid."""
+        with claimed(self.store.root, f"answer {request_key(body, self.again)}"):
+            (kept,) = self._kept([body])
+            if kept is not None:
+                return read_reply(kept, schema, cached=True)
+            try:
+                reply = self._connection.ask(body)
+            except CompletionError as error:
+                return self._advised(error.failure)
+            cut_at = reply.max_tokens if reply.is_cut else None
+            key = request_key(body, self.again, cut_at=cut_at)
+            self._answers.keep([(key, reply.model_dump_json().encode())])
         return read_reply(reply, schema, cached=False)
 
-    def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
-        """The request body: everything that the answer depends on, except the endpoint."""
-        body: dict[str, Any] = {"model": self.model, "messages": messages_of(prompt)}
-        sampling = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
-        given: dict[str, Any] = {name: value for name, value in sampling.items() if value is not None}
-        if self.again:
-            again = {"temperature": RETRY_TEMPERATURE, "seed": given.get("seed", 0) + self.again}
-            again |= {"max_tokens": 2 * given.get("max_tokens", 0)}
-            given = {name: max(value, again[name]) for name, value in given.items()}
-        body |= given
-        if schema is not None:
-            described = schema.model_json_schema()
-            if self.structured == "json_schema":
-                wanted = {"name": schema.__name__, "schema": described}
-                body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-                return {**body, **self.extra}
-            fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
-            body["messages"] = [*body["messages"], {"role": "user", "content": fit}]
-            if self.structured == "json_object":
-                body["response_format"] = {"type": "json_object"}
-        return {**body, **self.extra}
+    def _advised(self, failure: Failure) -> Failure:
+        """A failure whose reason names the options that help against a time-out."""
+        if failure.kind != "timeout":
+            return failure
+        advice = f"Raise timeout, or lower concurrency ({self.requests_at_a_time} now) if the endpoint queues requests"
+        return replace(failure, reason=f"{failure.reason}. {advice}")
 
-    def _kept(self, body: dict[str, Any]) -> Reply | None:
-        kept = self._answers.find([key := request_key(body, self.again)])
-        return Reply.model_validate_json(kept[key]) if kept else None
+    def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Body:
+        """The request body: everything that the answer depends on, except the endpoint."""
+        body: Body = {"model": self.model, "messages": messages_of(prompt), **self._sampling()}
+        if schema is not None:
+            wanted = {"name": schema.__name__, "schema": schema.model_json_schema()}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            body = in_form(body, self.structured)
+        body |= self.extra
+        return {name: value for name, value in body.items() if value is not None}
+
+    def _sampling(self) -> dict[str, Any]:
+        given = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        sampling: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if not self.again:
+            return sampling
+        again = {"temperature": RETRY_TEMPERATURE, "seed": sampling.get("seed", 0) + self.again}
+        again["max_tokens"] = 2 * sampling.get("max_tokens", 0)
+        return {name: max(value, again[name]) for name, value in sampling.items()}
+
+    def _kept(self, bodies: Sequence[Body]) -> list[Reply | None]:
+        """The stored answer to each request: one that is finished, or one that was cut at the same limit."""
+        limits = [token_limit(body) for body in bodies]
+        pairs = [
+            (request_key(body, self.again), request_key(body, self.again, cut_at=limit))
+            for body, limit in zip(bodies, limits, strict=True)
+        ]
+        found = self._answers.find([key for pair in pairs for key in pair])
+        replies: list[Reply | None] = []
+        for pair, limit in zip(pairs, limits, strict=True):
+            stored = [Reply.model_validate_json(found[key]) for key in pair if key in found]
+            replies.append(next((reply for reply in stored if reply.is_valid(limit)), None))
+        return replies
 
     @property
     def _answers(self) -> KeyedFile:
@@ -174,24 +202,33 @@ class ChatModel:
 
     @cached_property
     def _connection(self) -> Connection:
-        key, prices = api_key(self.api_key_env, self.base_url), (self.prompt_price, self.completion_price)
-        made = Connection(self.base_url, key, self.timeout, self.retries, self.spending, prices)
-        weakref.finalize(self, made.client.close)  # connections that are kept alive end with the model
-        return made
+        endpoint = Endpoint(self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries)
+        weakref.finalize(self, endpoint.close)  # connections that are kept alive end with the model
+        return Connection(endpoint, self.spending, (self.prompt_price, self.completion_price))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_connection"}
 
 
-def request_key(body: Mapping[str, Any], again: int = 0) -> str:
-    """The name under which the answer to a request is kept."""
-    asked = {"body": body} | ({"again": again} if again else {})
+def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str:
+    """The name under which the answer to a request is kept.
+
+    The limit of tokens is part only of the name of an answer that was cut at it: a finished one is valid under others.
+    """
+    asked: dict[str, Any] = {"body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}}
+    if again:
+        asked["again"] = again
+    if cut_at is not None:
+        asked["cut at"] = cut_at
     return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
     """The messages of a prompt, a text being one user message; ValueError for messages that cannot be sent."""
-    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
+    if isinstance(prompt, str):
+        messages = [{"role": "user", "content": prompt}]
+    else:
+        messages = [dict(message) for message in prompt]
     if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
         raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
     for message in messages:
@@ -206,22 +243,8 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
 
 def chat_model(name: str, store: Store) -> ChatModel:
     """The model of "MODEL@BASE_URL", whose answers a store keeps; see `endpoint_of`."""
-    model, base_url, key = endpoint_of(name, "llm(MODEL@BASE_URL)")
-    return ChatModel(base_url, model, api_key_env=key, store=store)
-
-
-def endpoint_of(name: str, usage: str) -> tuple[str, str, str | None]:
-    """Model, address and key variable of "qwen3:8b@http://localhost:11434/v1": `KEY` where that is set, else None.
-
-    ParameterError says how to write it, `usage`, where the model or the address is missing.
-    """
-    model, _, base_url = name.rpartition("@")
-    if not (model and base_url):
-        raise ParameterError(
-            f"{name!r} needs a model and its OpenAI-compatible endpoint: {usage}, such as "
-            f"qwen3:8b@http://localhost:11434/v1. A key is read from {KEY}."
-        )
-    return model, base_url, KEY if os.environ.get(KEY) else None
+    model, base_url = endpoint_of(name, "llm(MODEL@BASE_URL)")
+    return ChatModel(base_url, model, store=store)
 
 
 def ask_each(

@@ -77,7 +77,7 @@ Outcome = Completion[Any] | Failure
 
 
 class Reply(BaseModel):
-    """The stored part of an answer."""
+    """The stored part of an answer; `seconds` from the request to its last byte."""
 
     text: str
     finish_reason: str | None
@@ -85,6 +85,19 @@ class Reply(BaseModel):
     prompt_tokens: int | None
     completion_tokens: int | None
     attempts: int
+    max_tokens: int | None = None
+    seconds: float | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer ends at its limit of tokens."""
+        return self.finish_reason == "length"
+
+    def is_valid(self, max_tokens: int | None) -> bool:
+        """Whether it answers a request with this limit too: a finished answer that is no longer, or one cut at it."""
+        if self.is_cut:
+            return self.max_tokens == max_tokens
+        return max_tokens is None or self.completion_tokens is None or self.completion_tokens <= max_tokens
 
 
 def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:

@@ -1,37 +1,50 @@
-"""One request body -> one `Reply`, over the openai client, within limits of requests and money.
+"""One request body -> one `Reply` of an endpoint, within limits of requests and money.
 
-Retries, back-off and `Retry-After` are those of the client. A successful answer that is no chat completion (a proxy's
-page, no choices) is given the status of a bad gateway, so that it is retried too.
+A request is changed where an endpoint refuses it for its form: a parameter is renamed or left out, the schema is
+requested in another way, the system message goes into the first message of the user. What an endpoint was seen to take
+is remembered in this process. Replies are streamed, so that the time-out is the time between two bytes.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import re
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from pydantic import AliasPath, BaseModel, Field, NonNegativeInt, ValidationError
+from pydantic import AliasPath, BaseModel, Field, NonNegativeInt
 
-from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Prices, Reply, cost_of
+from kg2rag.compute.endpoint import MAX_REPLY_BYTES, Endpoint, EndpointError, Exchange
+from kg2rag.compute.llm.answers import CompletionError, Failure, Prices, Reply, cost_of
 from kg2rag.types import Count, above, check
 
-if TYPE_CHECKING:
-    import openai
+Structured = Literal["json_schema", "json_object", "prompt"]
+Body = dict[str, Any]
 
-_DAMAGE, _MOST = "kg2rag_damage", "kg2rag_most"
-_LONGEST = 300  # characters of an error text that are kept
-_SECRET = 8  # shorter keys ("none", "EMPTY") are placeholders for servers without keys
-_KINDS: dict[int, Kind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}
-_LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - nothing is bound
+FORMS: tuple[Structured, ...] = ("json_schema", "json_object", "prompt")
+"""How a schema is requested, the strictest first."""
+BASE_BYTES = 256 << 10
+BYTES_PER_TOKEN = 4 << 10
+"""Of a reply, at most: a streamed token has some 300 bytes around it."""
+MAX_CHANGES = 8
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+"""Fields of a request that limit the tokens of its answer; an endpoint takes one of them."""
+_OPTIONAL = ("temperature", "seed", "stream_options")
+"""What is left out of a request where an endpoint refuses it by name."""
+_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json mode|grammar|guided|schema", re.IGNORECASE)
+_SYSTEM_WORDS = re.compile(r"system role|system message|roles must alternate|only user and assistant", re.IGNORECASE)
 
 
 class SpendingLimitError(RuntimeError):
-    """One more request could go beyond a limit; `sent` were sent for the same prompt before."""
+    """One more request could go beyond a limit."""
 
-    sent = 0
+
+class AdaptedRequestWarning(UserWarning):
+    """An endpoint refused a request for its form, and was sent another."""
 
 
 @dataclass(eq=False)
@@ -55,7 +68,7 @@ class Spending:
         self._lock = threading.Lock()
 
     def reserve(self, most: float) -> None:
-        """Count a request at the most that it can cost; SpendingLimitError where that could go beyond a limit."""
+        """Count a request at the most that it can cost; SpendingLimitError if that could go beyond a limit."""
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
                 raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
@@ -76,16 +89,22 @@ class Spending:
 def most_of(body: bytes, prices: Prices) -> float:
     """The most that a request can cost: a token has at least a byte, and the answer `max_tokens` at most.
 
-    ValueError where nobody can know.
+    ValueError if nobody can know.
     """
     asked = json.loads(body)
-    limits = [asked[name] for name in ("max_tokens", "max_completion_tokens") if name in asked]
-    if not limits:
+    limit = token_limit(asked)
+    if limit is None:
         raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
-    most = cost_of((len(body), max(limits) * asked.get("n", 1)), prices)
+    most = cost_of((len(body), limit * asked.get("n", 1)), prices)
     if most is None:
         raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
     return most
+
+
+def token_limit(body: Body) -> int | None:
+    """The limit of an answer's tokens in a request body, None for none."""
+    limits = [body[name] for name in TOKEN_LIMITS if body.get(name) is not None]
+    return max(limits, default=None)
 
 
 def _at(*path: str | int) -> Any:
@@ -93,7 +112,7 @@ def _at(*path: str | int) -> Any:
 
 
 class _Answer(BaseModel):
-    """What a chat completion says, of its first choice."""
+    """The first choice of a chat completion."""
 
     message: dict[str, Any] = Field(validation_alias=AliasPath("choices", 0, "message"), exclude=True)
     text: str | None = _at("choices", 0, "message", "content")
@@ -103,119 +122,242 @@ class _Answer(BaseModel):
     completion_tokens: NonNegativeInt | None = _at("usage", "completion_tokens")
 
 
+def read_answer(content: bytes, events: bool) -> _Answer:
+    """A chat completion, whole or as a stream of events; ValueError for anything else, and for a stream cut off."""
+    if not events:
+        return _Answer.model_validate_json(content)
+    return _Answer.model_validate(joined_events(content.decode("utf-8", "replace")))
+
+
+def joined_events(stream: str) -> dict[str, Any]:
+    """The chat completion that a stream of server-sent events adds up to."""
+    texts: dict[str, list[str]] = {"content": [], "refusal": []}
+    finish_reason, usage, is_complete = None, None, False
+    for event in _events(stream):
+        if event is None:
+            is_complete = True
+            continue
+        if "error" in event:
+            raise ValueError("the stream holds an error")
+        usage = event.get("usage") or usage
+        for choice in (event.get("choices") or [])[:1]:
+            finish_reason = choice.get("finish_reason") or finish_reason
+            for name, parts in texts.items():
+                parts.append((choice.get("delta") or {}).get(name) or "")
+    if not (is_complete or finish_reason):
+        raise ValueError("the stream ends before the answer does")
+    message = {name: "".join(parts) for name, parts in texts.items()}
+    message["refusal"] = message["refusal"] or None  # type: ignore[assignment]
+    return {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": usage or {}}
+
+
+def _events(stream: str) -> Iterator[dict[str, Any] | None]:
+    """The objects of a stream, None for its end mark."""
+    for line in re.split(r"\r\n|\n|\r", stream):
+        if not line.startswith("data:"):
+            continue
+        data = line.removeprefix("data:").strip()
+        if data == "[DONE]":
+            yield None
+            continue
+        event = json.loads(data)
+        if not isinstance(event, dict):
+            raise ValueError("an event of the stream is no object")
+        yield event
+
+
+class _ChatExchange(Exchange[_Answer]):
+    """A chat completion whose requests are counted against limits of spending."""
+
+    def __init__(self, body: Body, spending: Spending | None, prices: Prices) -> None:
+        limit = token_limit(body)
+        max_bytes = MAX_REPLY_BYTES
+        if limit is not None:
+            max_bytes = min(max_bytes, BASE_BYTES + BYTES_PER_TOKEN * limit * body.get("n", 1))
+        super().__init__(read_answer, max_bytes)
+        self.spending, self.prices = spending, prices
+        self.most = 0.0
+
+    def before(self, body: bytes) -> None:
+        if self.spending is None:
+            return
+        self.most = 0.0 if self.spending.max_cost is None else most_of(body, self.prices)
+        self.spending.reserve(self.most)
+
+    def after(self, reply: _Answer | None, *, refused: bool) -> None:
+        if self.spending is None:
+            return
+        if refused:
+            self.spending.settle(self.most, 0.0)
+        elif reply is not None:
+            cost = cost_of((reply.prompt_tokens, reply.completion_tokens), self.prices)
+            if cost is not None:
+                self.spending.settle(self.most, cost)
+
+    def is_final(self, message: str) -> bool:
+        return bool(_FORMAT_WORDS.search(message) or _SYSTEM_WORDS.search(message))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a request must be changed for an endpoint.
+
+    `left_out` : fields that it refuses. `form` : how a schema is requested, as an index of `FORMS`; an earlier form is
+    never taken. `renames_limit` : `max_tokens` is called `max_completion_tokens`. `merges_system` : the system message
+    is put before the first message of the user. `is_proved` : the form has led to an answer. `has_guessed` : another
+    form was tried for an error that does not name the form.
+    """
+
+    left_out: frozenset[str] = frozenset()
+    form: int = 0
+    renames_limit: bool = False
+    merges_system: bool = False
+    is_proved: bool = False
+    has_guessed: bool = False
+
+    def applied(self, body: Body) -> Body:
+        """A request in this dialect, streamed."""
+        sent = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        if self.form:
+            sent = in_form(sent, FORMS[self.form])
+        if self.renames_limit and "max_tokens" in sent:
+            sent["max_completion_tokens"] = sent.pop("max_tokens")
+        if self.merges_system:
+            sent["messages"] = without_system(sent["messages"])
+        return {name: value for name, value in sent.items() if name not in self.left_out}
+
+    def changed(self, error: EndpointError, sent: Body) -> Dialect | None:
+        """The dialect to try after a refusal; None if there is no other."""
+        if error.kind not in ("request", "server"):
+            return None
+        message = error.reason
+        if "max_tokens" in sent and "max_completion_tokens" in message:
+            return replace(self, renames_limit=True)
+        for name in _OPTIONAL:
+            if name in sent and name in message:
+                return replace(self, left_out=self.left_out | {name})
+        if _SYSTEM_WORDS.search(message) and not self.merges_system:
+            return replace(self, merges_system=True)
+        return self._next_form(message, sent)
+
+    def _next_form(self, message: str, sent: Body) -> Dialect | None:
+        if "response_format" not in sent:
+            return None
+        current = FORMS.index(sent["response_format"]["type"])
+        if _FORMAT_WORDS.search(message):
+            return replace(self, form=current + 1)
+        if self.is_proved or self.has_guessed:
+            return None
+        return replace(self, form=current + 1, has_guessed=True)
+
+    def described(self) -> str:
+        """What the endpoint refused, in words."""
+        changes = [f"{name} is left out" for name in sorted(self.left_out)]
+        if self.renames_limit:
+            changes.append("max_tokens is sent as max_completion_tokens")
+        if self.merges_system:
+            changes.append("the system message is put before the user's")
+        if self.form:
+            changes.append(f"JSON is requested by structured={FORMS[self.form]!r}")
+        return ", ".join(changes)
+
+
+_DIALECTS: dict[tuple[str, str], Dialect] = {}
+"""Address and model -> what was seen to work in this process."""
+
+
 class Connection:
-    """A client of an endpoint; `spending` is asked before each request, retries included."""
+    """A client of one model; `spending` is asked before each request, retries included."""
 
-    def __init__(
-        self, base_url: str, key: str, timeout: float, retries: int, spending: Spending | None, prices: Prices
-    ) -> None:
-        openai = openai_library()
-        self.key, self.spending, self.prices = key, spending, prices
-        hooks: dict[str, list[Any]] = {"request": [self._sending], "response": [self._received]}
-        http = openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout)
-        self.client = openai.OpenAI(
-            base_url=base_url, api_key=key, timeout=timeout, max_retries=retries, http_client=http
-        )
+    def __init__(self, endpoint: Endpoint, spending: Spending | None, prices: Prices) -> None:
+        self.endpoint, self.spending, self.prices = endpoint, spending, prices
 
-    def ask(self, body: dict[str, Any]) -> Reply:
-        """Send one request, with the client's retries; CompletionError where there is no usable answer.
-
-        The openai exception, which quotes the server, is not chained to it.
-        """
-        import openai
-
-        rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
-        completions = self.client.chat.completions.with_raw_response
-        try:
-            raw = completions.create(model=body["model"], messages=body["messages"], extra_body=rest)
-        except openai.APIError as error:
-            failure = self._failure(error)
-        except openai.OpenAIError as error:
-            if not isinstance(limit := error.__cause__, SpendingLimitError):
-                raise
-            failure = Failure("limit", str(limit), limit.sent)
-        else:
-            found = _Answer.model_validate_json(raw.http_response.content).model_dump()
-            said = {name: found[name] and self._hidden(found[name]) for name in ("text", "refusal")}
-            return Reply(**found | said | {"text": said["text"] or ""}, attempts=raw.retries_taken + 1)
-        raise CompletionError(failure)
-
-    def _sending(self, request: Any) -> None:
-        """Send nothing beyond the limits. The client retries no error of its own class."""
-        import openai
-
-        if self.spending is not None:
-            most = 0.0 if self.spending.max_cost is None else most_of(request.read(), self.prices)
-            request.extensions[_MOST] = most
+    def ask(self, body: Body) -> Reply:
+        """The reply to a request, with the client's retries; CompletionError if there is no usable one."""
+        name = (self.endpoint.base_url, body["model"])
+        known = dialect = _DIALECTS.get(name, Dialect())
+        failure: Failure | None = None
+        attempts = 0
+        for _ in range(MAX_CHANGES):
+            sent = dialect.applied(body)
+            exchange = _ChatExchange(sent, self.spending, self.prices)
             try:
-                self.spending.reserve(most)
+                reply = self._reply(sent, exchange)
             except SpendingLimitError as error:
-                error.sent = _sent(request)
-                raise openai.OpenAIError(str(error)) from error
+                failure = Failure("limit", str(error))
+                attempts += exchange.attempts
+                break
+            except EndpointError as error:
+                attempts += exchange.attempts
+                if failure is None or not dialect.has_guessed:
+                    failure = _failure(error)
+                changed = dialect.changed(error, sent)
+                if changed is None:
+                    break
+                dialect = changed
+            else:
+                _remember(name, known, dialect)
+                return reply.model_copy(update={"attempts": attempts + exchange.attempts})
+        if dialect.has_guessed:
+            _DIALECTS[name] = replace(known, has_guessed=True)
+        assert failure is not None
+        raise CompletionError(replace(failure, attempts=attempts)) from None
 
-    def _received(self, response: Any) -> None:
-        """Give a damaged answer the status that makes the client retry, and settle what another has cost."""
-        response.read()
-        paid: float | None = 0.0
-        if response.is_success:
-            try:
-                used = _Answer.model_validate_json(response.content)
-                paid = cost_of((used.prompt_tokens, used.completion_tokens), self.prices)
-            except ValidationError:
-                response.extensions[_DAMAGE] = True
-                response.status_code, paid = 502, None
-        if self.spending is not None and paid is not None:
-            self.spending.settle(response.request.extensions[_MOST], paid)
-
-    def _failure(self, error: openai.APIError) -> Failure:
-        import openai
-
-        kind: Kind = "connection"
-        reason = f"{error.__cause__ or error}"
-        if isinstance(error, openai.APITimeoutError):
-            kind, reason = "timeout", f"no answer within {self.client.timeout} seconds"
-        elif isinstance(error, openai.APIStatusError):
-            detail = error.body.get("message") if isinstance(error.body, dict) else None
-            said = " ".join(str(detail or error.response.text or "no explanation").split())
-            kind = _KINDS.get(error.status_code, "server" if error.status_code >= 500 else "request")
-            reason = f"HTTP {error.status_code}: {said}"
-            if _DAMAGE in error.response.extensions:
-                kind, reason = "response", f"the answer is no chat completion: {said}"
-        reason = self._hidden(reason)  # before cutting: half a key is a secret too
-        return Failure(kind, reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…", _sent(error.request) + 1)
-
-    def _hidden(self, text: str) -> str:
-        """A text of the server's without the key, which some servers repeat."""
-        return text.replace(self.key, "***") if len(self.key) >= _SECRET else text
-
-
-def _sent(request: Any) -> int:
-    """How many requests for the same prompt were sent before."""
-    return int(request.headers.get("x-stainless-retry-count", 0))
-
-
-def openai_library() -> Any:
-    """The openai package; ImportError names the extra that brings it."""
-    try:
-        import openai
-    except ImportError as error:
-        raise ImportError("A model behind an endpoint needs the openai client: pip install 'kg2rag[llm]'.") from error
-    return openai
-
-
-def api_key(variable: str | None, base_url: str) -> str:
-    """The key in an environment variable; a placeholder if the endpoint needs none: one of this machine, or None."""
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if not key and (variable is None or urlsplit(base_url).hostname in _LOCAL):
-        return "none"
-    if not key:
-        raise ValueError(
-            f"The environment variable {variable} is not set. Put the API key there, name another variable in "
-            "api_key_env, or pass api_key_env=None for an endpoint that needs no key."
+    def _reply(self, sent: Body, exchange: _ChatExchange) -> Reply:
+        started = time.monotonic()
+        answer = self.endpoint.send("chat/completions", sent, exchange)
+        hidden = self.endpoint.client.hidden
+        return Reply(
+            text=hidden(answer.text or ""),
+            finish_reason=answer.finish_reason,
+            refusal=answer.refusal and hidden(answer.refusal),
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            attempts=exchange.attempts,
+            max_tokens=token_limit(sent),
+            seconds=time.monotonic() - started,
         )
-    if not all("!" <= character <= "~" for character in key):  # not quoted: it is a secret
-        raise ValueError(
-            f"The API key in the environment variable {variable} holds a blank, a line break or a character that is "
-            "not ASCII, which an HTTP header cannot carry. Copy the key alone."
-        )
-    return key
+
+
+def _remember(name: tuple[str, str], known: Dialect, dialect: Dialect) -> None:
+    """Keep the dialect that led to an answer, and warn of the changes that it needs."""
+    proved = replace(dialect, is_proved=True)
+    if replace(known, is_proved=True, has_guessed=proved.has_guessed) != proved:
+        address, model = name
+        warnings.warn(f"{model} at {address}: {dialect.described()}.", AdaptedRequestWarning, stacklevel=2)
+    _DIALECTS[name] = proved
+
+
+def _failure(error: EndpointError) -> Failure:
+    reason = str(error) if error.kind in ("connection", "timeout", "access") else error.reason
+    return Failure(error.kind, reason)
+
+
+def in_form(body: Body, form: Structured) -> Body:
+    """A request for a schema by another form; one without a schema, or with that form already, as it is."""
+    wanted = body.get("response_format")
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema" or form == "json_schema":
+        return _plainer(body, form)
+    schema = json.dumps(wanted["json_schema"]["schema"])
+    fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {schema}"
+    *earlier, last = body["messages"]
+    messages = [*earlier, {**last, "content": f"{last['content']}\n\n{fit}"}]  # two messages of a user are refused
+    return _plainer({**body, "messages": messages, "response_format": {"type": "json_object"}}, form)
+
+
+def _plainer(body: Body, form: Structured) -> Body:
+    if form == "prompt":
+        return {name: value for name, value in body.items() if name != "response_format"}
+    return body
+
+
+def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The messages with the system's text at the head of the first message of the user."""
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    others = [message for message in messages if message["role"] != "system"]
+    if not system:
+        return others
+    if not others or others[0]["role"] != "user":
+        return [{"role": "user", "content": system}, *others]
+    first, *rest = others
+    return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]

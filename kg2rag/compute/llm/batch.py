@@ -1,0 +1,153 @@
+"""Many request bodies -> their outcomes, several requests at a time, and what is done where many of them fail."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any
+
+from kg2rag.compute.llm.answers import CompletionError, Failure, Outcome
+
+TRIAL = 10
+"""Replies after which a high share of unusable ones is reported."""
+MAX_UNUSABLE_SHARE = 0.2
+MAX_EXAMPLES = 3
+MAX_EQUAL_FAILURES = 10
+"""Equal failures one after the other, after which nothing more is sent."""
+MAX_SLOW_FAILURES = 3
+"""The same for requests that are sent one at a time because they timed out before."""
+
+Body = dict[str, Any]
+
+
+class UnusableRepliesWarning(UserWarning):
+    """Many of a model's first replies are not of the form that was requested."""
+
+
+class Batch:
+    """Requests under different names.
+
+    Parameters
+    ----------
+    ask : sends one request; called by several threads.
+    bodies : name -> request.
+    concurrency : requests at a time.
+    repeats_slow : whether requests that timed out are sent once more, one at a time, after all others.
+    done : called after each outcome.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[Body], Outcome],
+        bodies: Mapping[str, Body],
+        concurrency: int,
+        *,
+        repeats_slow: bool,
+        done: Callable[[], object],
+    ) -> None:
+        self.ask, self.bodies, self.concurrency = ask, bodies, concurrency
+        self.repeats_slow, self.done = repeats_slow, done
+        self.outcomes: dict[str, Outcome] = {}
+
+    def run(self) -> dict[str, Outcome]:
+        """The outcome of each request.
+
+        An interrupt cancels what is queued, waits for what is on its way, so that it is stored, and is raised; a second
+        one does not wait. CompletionError for a failure of kind "access", which all requests would share, and for many
+        equal failures one after the other.
+        """
+        names = list(self.bodies)
+        self._send(names[:TRIAL])
+        warn_of_unusable(self.outcomes.values(), len(names))
+        self._send(names[TRIAL:])
+        if self.repeats_slow:
+            self._send_slow()
+        return self.outcomes
+
+    def _send(self, names: Sequence[str]) -> None:
+        streak = _Streak()
+        with ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool:
+            futures = {pool.submit(self.ask, self.bodies[name]): name for name in names}
+            try:
+                for future in as_completed(futures):
+                    outcome = future.result()
+                    self.outcomes[futures[future]] = outcome
+                    self.done()
+                    if streak.add(outcome) < MAX_EQUAL_FAILURES:
+                        continue
+                    if not (self.repeats_slow and streak.kind == "timeout"):
+                        raise streak.error(self.outcomes.values())
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    break
+            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        for future, name in futures.items():  # what was on its way
+            if future.done() and not future.cancelled():
+                self.outcomes[name] = future.result()
+
+    def _send_slow(self) -> None:
+        """Send what timed out once more, and what was not sent for this reason, one at a time."""
+        streak = _Streak()
+        for name, body in self.bodies.items():
+            earlier = self.outcomes.get(name)
+            if earlier is not None and not (isinstance(earlier, Failure) and earlier.kind == "timeout"):
+                continue
+            outcome = self.ask(body)
+            if isinstance(earlier, Failure):
+                outcome = replace(outcome, attempts=outcome.attempts + earlier.attempts)
+            else:
+                self.done()
+            self.outcomes[name] = outcome
+            if streak.add(outcome) >= MAX_SLOW_FAILURES and len(self.bodies) > MAX_SLOW_FAILURES:
+                raise streak.error(self.outcomes.values())
+
+
+class _Streak:
+    """How many outcomes in a row are the same failure."""
+
+    def __init__(self) -> None:
+        self.last: Failure | None = None
+        self.length = 0
+
+    @property
+    def kind(self) -> str:
+        return self.last.kind if self.last else ""
+
+    def add(self, outcome: Outcome) -> int:
+        """The length of the row that an outcome ends; limits of spending and unusable replies do not count."""
+        if not isinstance(outcome, Failure) or outcome.kind in ("limit", "output"):
+            self.last, self.length = None, 0
+            return 0
+        if outcome.kind == "access":
+            raise CompletionError(outcome)
+        is_same = self.last is not None and (self.last.kind, self.last.reason) == (outcome.kind, outcome.reason)
+        self.last, self.length = outcome, self.length + 1 if is_same else 1
+        return self.length
+
+    def error(self, outcomes: Iterable[Outcome]) -> CompletionError:
+        """The error that ends a batch."""
+        assert self.last is not None
+        answered = sum(not isinstance(outcome, Failure) for outcome in outcomes)
+        reason = (
+            f"{self.length} requests in a row failed alike, so nothing more is sent: {self.last.reason}. "
+            f"The {answered} answers that came are stored; the same call goes on from there"
+        )
+        return CompletionError(replace(self.last, reason=reason))
+
+
+def warn_of_unusable(outcomes: Iterable[Outcome], total: int) -> None:
+    """Warn if more than a fifth of the first replies are unusable, with some of them, before the others are paid."""
+    replies = [outcome for outcome in outcomes if not isinstance(outcome, Failure) or outcome.kind == "output"]
+    unusable = [reply for reply in replies if isinstance(reply, Failure)]
+    if len(replies) < TRIAL or len(unusable) <= MAX_UNUSABLE_SHARE * len(replies):
+        return
+    examples = "".join(f"\n  - {failure.reason}" for failure in unusable[:MAX_EXAMPLES])
+    warnings.warn(
+        f"{len(unusable)} of the first {len(replies)} of {total} replies are unusable, such as:{examples}\n"
+        "Stop and change the model, the prompt, structured or max_tokens if the others shall not be like that.",
+        UnusableRepliesWarning,
+        stacklevel=4,
+    )

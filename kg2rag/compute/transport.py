@@ -1,0 +1,176 @@
+"""Requests -> responses by the openai client, within limits of bytes and seconds; see `endpoint` for the rules."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import httpx2
+import openai
+
+from kg2rag.compute.endpoint import (
+    TOTAL_FACTOR,
+    EndpointError,
+    Exchange,
+    FailureKind,
+    has_openai_key,
+    hidden,
+    shown,
+)
+
+Parsed = TypeVar("Parsed")
+_KINDS: dict[int, FailureKind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}
+_BAD_GATEWAY = 502
+"""The status that a damaged reply is given, so that the openai client repeats the request."""
+_HEADERS = frozenset(
+    "accept accept-encoding authorization connection content-length content-type host user-agent".split()
+)
+"""What is sent to every host. The openai client adds headers from the environment, which belong to OpenAI's only."""
+
+
+class _NotRepeatedError(openai.OpenAIError):
+    """An end that the openai client does not try again: it repeats no error of its own class."""
+
+    def __init__(self, kind: FailureKind, reason: str, status: int = 0) -> None:
+        super().__init__(reason)
+        self.kind, self.reason, self.status = kind, reason, status
+
+
+class _BoundedStream(httpx2.SyncByteStream):
+    """The body of a response, within a limit of bytes and a point in time."""
+
+    def __init__(self, stream: httpx2.SyncByteStream, max_bytes: int, deadline: float, seconds: float) -> None:
+        self.stream, self.max_bytes = stream, max_bytes
+        self.deadline, self.seconds = deadline, seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for part in self.stream:
+            size += len(part)
+            if size > self.max_bytes:
+                raise _NotRepeatedError("response", f"the reply is longer than {self.max_bytes:,} bytes")
+            if time.monotonic() > self.deadline:
+                raise _NotRepeatedError("timeout", f"the reply was not complete after {self.seconds:g} seconds")
+            yield part
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+class _HttpClient(openai.DefaultHttpxClient):
+    """Sends a request of the exchange of this thread, and reads the response whole."""
+
+    def __init__(self, base_url: str, key: str, timeout: float) -> None:
+        headers = {"Accept-Encoding": "identity"}
+        super().__init__(timeout=timeout, follow_redirects=False, headers=headers)
+        self.key, self.is_openai = key, has_openai_key(base_url)
+        self.seconds = TOTAL_FACTOR * timeout
+        self.current = threading.local()
+
+    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """The response to a request, with its body; the reply is left in the exchange."""
+        exchange: Exchange[Any] = self.current.exchange
+        request.headers["authorization"] = f"Bearer {self.key}"
+        for name in () if self.is_openai else set(request.headers) - _HEADERS:
+            del request.headers[name]
+        exchange.before(request.read())
+        exchange.attempts += 1
+        exchange.damage = ""
+        deadline = time.monotonic() + self.seconds
+        try:
+            response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
+            self._read(response, exchange, deadline)
+        except httpx2.ReadTimeout:
+            waited = self.timeout.read
+            raise _NotRepeatedError("timeout", f"no byte came within {waited:g} seconds") from None
+        return response
+
+    def _read(self, response: httpx2.Response, exchange: Exchange[Any], deadline: float) -> None:
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            response.close()
+            reason = f"the reply is compressed ({encoding}), although that was not allowed, and is not read"
+            raise _NotRepeatedError("response", reason, response.status_code)
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = _BoundedStream(response.stream, exchange.max_bytes, deadline, self.seconds)
+        response.read()
+        if not response.is_success:
+            exchange.after(None, refused=True)
+            if response.status_code >= 500 and exchange.is_final(response.text):
+                reason = f"HTTP {response.status_code}: {response.text}"
+                raise _NotRepeatedError("server", reason, response.status_code)
+            return
+        events = response.headers.get("content-type", "").startswith("text/event-stream")
+        try:
+            exchange.reply = exchange.read(response.content, events)
+        except (ValueError, LookupError, TypeError):  # a body of another form
+            exchange.damage = response.text
+            response.status_code = _BAD_GATEWAY
+        exchange.after(exchange.reply, refused=False)
+
+
+class GuardedClient:
+    """A client of one address with its key; safe in threads."""
+
+    def __init__(self, base_url: str, key: str, timeout: float, retries: int) -> None:
+        self.base_url, self.key = base_url, key
+        self.http = _HttpClient(base_url, key, timeout)
+        options: dict[str, Any] = {"base_url": base_url, "api_key": key, "timeout": timeout}
+        self.openai = openai.OpenAI(**options, max_retries=retries, http_client=self.http)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.openai.close()
+
+    def exchange(self, path: str, body: dict[str, Any], exchange: Exchange[Parsed]) -> Parsed:
+        """The reply to a request; EndpointError where there is none.
+
+        The errors of the openai client, which quote the server and hold its headers, are not chained.
+        """
+        self.http.current.exchange = exchange
+        try:
+            self.openai.post(f"/{path}", cast_to=httpx2.Response, body=body)
+        except _NotRepeatedError as error:
+            failure = self._error(path, error.kind, error.reason, exchange, error.status)
+        except openai.APIStatusError as error:
+            failure = self._refusal(path, error, exchange)
+        except openai.APITimeoutError:
+            reason = f"no connection within {self.http.timeout.connect:g} seconds"
+            failure = self._error(path, "timeout", reason, exchange)
+        except openai.APIConnectionError as error:
+            failure = self._error(path, "connection", f"{error.__cause__ or error}", exchange)
+        else:
+            assert exchange.reply is not None
+            return exchange.reply
+        finally:
+            del self.http.current.exchange
+        raise failure
+
+    def hidden(self, text: str) -> str:
+        """A text without the key."""
+        return hidden(text, self.key)
+
+    def _refusal(self, path: str, error: openai.APIStatusError, exchange: Exchange[Any]) -> EndpointError:
+        status = error.response.status_code
+        if exchange.damage and status == _BAD_GATEWAY:
+            return self._error(path, "response", f"the reply has another form: {exchange.damage}", exchange, status)
+        if 300 <= status < 400:
+            host = httpx2.URL(error.response.headers.get("location", "")).host or "another path"
+            reason = f"HTTP {status}: it redirects to {host}, which is not followed. Give the final address as base_url"
+            return self._error(path, "access", reason, exchange, status)
+        kind: FailureKind = "server" if status >= 500 else "request"
+        reason = f"HTTP {status}: {_message_of(error)}"
+        return self._error(path, _KINDS.get(status, kind), reason, exchange, status)
+
+    def _error(
+        self, path: str, kind: FailureKind, reason: str, exchange: Exchange[Any], status: int = 0
+    ) -> EndpointError:
+        address = f"{self.base_url.rstrip('/')}/{path}"
+        return EndpointError(address, kind, shown(reason, self.key), exchange.attempts, status)
+
+
+def _message_of(error: openai.APIStatusError) -> str:
+    detail = error.body.get("message") if isinstance(error.body, dict) else None
+    return str(detail or error.response.text or "no explanation")
