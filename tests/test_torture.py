@@ -59,7 +59,7 @@ def test_a_fault_of_a_language_model_costs_no_triple_and_no_second_call(kind: st
 
 
 def test_a_key_that_leaks_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "_hidden", lambda _, text: text)
+    monkeypatch.setattr("kg2rag.compute.endpoint.hidden", lambda text, _: text)
     with torture_llm.logged():
         assert torture_llm.faults("429", 2, Random(0)) == {torture_llm.WRONG: 2}
 

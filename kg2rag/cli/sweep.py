@@ -21,6 +21,7 @@ def sweep(
     run: bool = opt(False, "Run what the store does not have.", "--run"),
     report: bool = opt(False, "Report on what was run.", "--report"),
     out: Path | None = opt(None, "Where the results go; reports/sweeps/NAME otherwise."),
+    allow_host: list[str] | None = opt(None, "Host of an endpoint that the file may name; may be repeated."),
 ) -> None:
     """Sweep over configurations: choose on dev questions, judge on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
@@ -28,7 +29,7 @@ def sweep(
 
     if plan + run + report != 1:
         raise ValueError("Say what to do: one of --plan, --run or --report.")
-    wanted = read_sweep(file, path=path)
+    wanted = read_sweep(file, path=path, hosts=allow_host or ())
     folder = out or Path("reports") / "sweeps" / wanted.name
     if plan:
         print_line(wanted.plan())

@@ -20,6 +20,7 @@ import pandas as pd
 from rich.console import Group
 
 from kg2rag.compute import SentenceEncoder
+from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.evaluation import evaluate
@@ -183,7 +184,8 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
         known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row in there}))
         raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
-    scores = _scores(runs, root, progress=progress)
+    with allowed_hosts(()):  # a ledger is a file: it names no endpoint, to which questions would be sent
+        scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
     return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, product
@@ -19,6 +19,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
+from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
@@ -217,10 +218,13 @@ class Sweep:
         }
 
 
-def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:
+def read_sweep(
+    file: str | Path, *, path: str | Path | None = None, store: Store | None = None, hosts: Collection[str] = ()
+) -> Sweep:
     """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
 
     `path` : file or folder of the data; no sweep file contains it, because those are shared and data are not.
+    `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to them.
     """
     file = Path(file)
     if not file.is_file():
@@ -239,6 +243,9 @@ def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store
             if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
                 raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')
         named = {"name": str(given.get("name", file.stem)), "data": about["name"]}
-        return Sweep(**{**given, **about, **named}, path=path, store=store)
+        with allowed_hosts(hosts):  # every name is read here once
+            sweep = Sweep(**{**given, **about, **named}, path=path, store=store)
+            _ = sweep.embedder
+        return sweep
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error

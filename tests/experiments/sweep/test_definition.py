@@ -11,6 +11,7 @@ import pytest
 
 from kg2rag.experiments.sweep import Sweep, read_sweep
 from kg2rag.experiments.sweep.scoring import Split
+from kg2rag.text.records import DataError
 from kg2rag.types import QADataset
 
 SWEEPS = Path(__file__).resolve().parents[3] / "eval" / "sweeps"
@@ -107,3 +108,21 @@ def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) 
     assert Split().labels(replace(data, name="other")) == first
     with pytest.raises(ValueError, match=r"0\.01 of 40"):
         Split(dev=0.01).labels(data)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        'encoder = "endpoint:m@http://other.example/v1"\n[systems.bm25]',
+        '[systems.graph_augmented]\nlinker = ["ngram", "llm(m@http://other.example/v1)"]',
+        '[systems.dynamic_hybrid]\nanalyser = "llm(m@http://other.example/v1)+rules"',
+        '[systems.rerank]\nreranker = "llm(m@http://other.example/v1)"',
+        "[systems.graph_augmented]\nlinker = \"llm('m@http:' '//other.example/v1')\"",
+    ],
+)
+def test_a_host_that_a_file_names_is_refused_until_it_is_allowed(tmp_path: Path, named: str) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(f'data = "bundled"\n{named}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"other\.example"):
+        read_sweep(file)
+    assert read_sweep(file, hosts=["other.example"]).points
