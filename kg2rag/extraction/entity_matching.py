@@ -1,14 +1,14 @@
-"""A graph in whatever shape people have it -> an extractor, whose entities are linked by name to the passages.
+"""A graph in whatever shape people have it -> an extractor, whose entities are matched by name to the passages.
 
-Of a networkx graph, a list of triples, a DataFrame or a file of either, provenance is kept where it is there. An entity
-that no passage is known to name is looked for in all of them, as titles are; a triple without a passage gets the first
-one that names both its ends. Ours.
+Of a networkx graph, a list of triples, a DataFrame, a file of either or the folder of a tool, provenance is kept where
+it is there. An entity that no passage is known to name is looked for in all of them, as titles are; a triple without a
+passage gets the first one that names both its ends. Ours.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,23 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
-from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx, read_graphml
-from kg2rag.extraction.importers.triples import COLUMNS, FORMATS, RANGES, TriplesFile
+from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file
+from kg2rag.extraction.importers.graphrag import GRAPH, LightRAG, MicrosoftGraphRAG
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
+from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
 from kg2rag.types.coerce_corpus import plain
 
-AT_ONCE = 10_000  # passages that are searched together
+BLOCK_PASSAGES = 10_000  # that are searched together
 
 
 @dataclass(frozen=True)
 class EntityMatching:
-    """What a source has, linked by name where it does not say which passages it is of."""
+    """The graph of a source, matched by name where it does not say which passages it is of."""
 
     source: Extractor
 
@@ -46,21 +49,11 @@ class EntityMatching:
 
         DataError where no entity at all is of any passage.
         """
-        found = self.source.extract(corpus)
-        named = {mention.entity for mention in found.mentions}  # names repeat by the thousand
-        named |= {end for triple in found.triples if triple.passage_id for end in (triple.head, triple.tail)}
-        placed = set(map(entity_key, named))
-        spellings = {name: name for triple in found.triples for name in (triple.head, triple.tail)}
-        spellings |= {entity.name: entity.name for entity in found.entities}
-        for entity in found.entities:
-            spellings |= {alias: entity.name for alias in entity.aliases if alias not in spellings}
+        extraction = self.source.extract(corpus)
+        spellings = _spellings(extraction)
+        placed = _placed_keys(extraction)
         wanted = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed}
-        names = [name for name in wanted if normalise(name)]
-        lexicon, contents, mentions = Lexicon([normalise(name) for name in names], names), corpus.streamed_contents, []
-        for start in range(0, len(corpus), AT_ONCE):
-            hits = lexicon.matches(JoinedTexts(contents[start : start + AT_ONCE]))
-            pairs = zip(hits.codes.tolist(), hits.texts.tolist(), strict=True)
-            mentions += [Mention(wanted[names[code]], corpus.ids[start + row]) for code, row in pairs]
+        mentions = _find_mentions(wanted, corpus)
         if not placed and not mentions:
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
@@ -69,29 +62,63 @@ class EntityMatching:
                 "the texts? Else give triples a passage_id."
             )
         linked = {mention.entity for mention in mentions}
-        notes = dict(found.notes) | {
+        notes = dict(extraction.notes) | {
             "entities linked by name": len(linked),
             "entities that no passage names": len(set(wanted.values()) - linked),
         }
-        mentions = [*found.mentions, *mentions]
-        return Extraction(_placed(found.triples, mentions, corpus), tuple(mentions), found.entities, notes, found.raw)
+        mentions = [*extraction.mentions, *mentions]
+        triples = _place_triples(extraction.triples, mentions, corpus)
+        return Extraction(triples, tuple(mentions), extraction.entities, notes, extraction.raw)
 
 
-def _placed(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
+def _spellings(extraction: Extraction) -> dict[str, str]:
+    """Every spelling of an entity, aliases included, and the entity's name; a name is no alias of another."""
+    spellings = {name: name for triple in extraction.triples for name in (triple.head, triple.tail)}
+    spellings |= {entity.name: entity.name for entity in extraction.entities}
+    for entity in extraction.entities:
+        for alias in entity.aliases:
+            spellings.setdefault(alias, entity.name)
+    return spellings
+
+
+def _placed_keys(extraction: Extraction) -> set[str]:
+    """The keys of the entities of which the source names a passage."""
+    names = {mention.entity for mention in extraction.mentions}  # names repeat by the thousand
+    for triple in extraction.triples:
+        if triple.passage_id:
+            names |= {triple.head, triple.tail}
+    return set(map(entity_key, names))
+
+
+def _find_mentions(wanted: Mapping[str, str], corpus: Corpus) -> list[Mention]:
+    """The mentions of spellings in all passages, under the names of their entities."""
+    spellings = [spelling for spelling in wanted if normalise(spelling)]
+    lexicon = Lexicon([normalise(spelling) for spelling in spellings], spellings)
+    contents, mentions = corpus.streamed_contents, list[Mention]()
+    for start in range(0, len(corpus), BLOCK_PASSAGES):
+        matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))
+        for code, row in zip(matches.codes.tolist(), matches.texts.tolist(), strict=True):
+            mentions.append(Mention(wanted[spellings[code]], corpus.ids[start + row]))
+    return mentions
+
+
+def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
     """The triples, those without a passage with the first that names both their ends, where there is one."""
     lacking = [at for at, triple in enumerate(triples) if not triple.passage_id]
     if not lacking or not mentions:
         return tuple(triples)
     names = pa.array((mention.entity for mention in mentions), pa.string()).dictionary_encode()
     keys = pa.array(map(entity_key, names.dictionary.to_pylist()), pa.string()).dictionary_encode()
-    known = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
+    code_of = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
     ids = pa.array((mention.passage_id for mention in mentions), pa.string())
     # A passage that the corpus lacks is refused where the graph is built.
     rows = pc.fill_null(pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0).to_numpy()
     cells = keys.indices.to_numpy()[names.indices.to_numpy()], rows
-    naming = csr_array((np.ones(len(rows), dtype=bool), cells), shape=(len(known) + 1, len(corpus)))  # the last: none
-    ends = [(triples[at].head, triples[at].tail) for at in lacking]
-    heads, tails = np.array([[known.get(entity_key(end), len(known)) for end in pair] for pair in ends]).T
+    unknown = len(code_of)  # the last row of the matrix, which names nothing
+    naming = csr_array((np.ones(len(rows), dtype=bool), cells), shape=(unknown + 1, len(corpus)))
+    ends = [(entity_key(triples[at].head), entity_key(triples[at].tail)) for at in lacking]
+    heads = np.array([code_of.get(head, unknown) for head, _ in ends])
+    tails = np.array([code_of.get(tail, unknown) for _, tail in ends])
     both = naming[heads].multiply(naming[tails]).tocsr()
     both.sort_indices()
     placed = list(triples)
@@ -101,42 +128,59 @@ def _placed(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corp
     return tuple(placed)
 
 
-def graph_of(given: object) -> EntityMatching | None:
-    """The source of a networkx graph, an extraction, triples, a DataFrame or a file; None of anything else.
+def graph_of(value: object) -> Extractor | None:
+    """The source of a networkx graph, an extraction, triples, a DataFrame, a file or a folder; None of anything else.
 
-    Triples are `Triple`s, (head, relation, tail) or dicts. A file is .graphml, or a table of triples.
+    Triples are `Triple`s, (head, relation, tail) or dicts. A file is a table of triples, or a graph as GraphML, GEXF,
+    GML or JSON; a folder is that of LightRAG, GraphRAG or `kg2rag build`. DataError: a file of another format.
     """
-    if isinstance(given, str | Path):
-        file = Path(given).expanduser()
-        if file.suffix not in (".graphml", *FORMATS) or not file.is_file():
-            return None
-        if file.suffix != ".graphml":
-            table = TriplesFile(file)
-            return _table((row for _, row in table.records()), table.entities)
-        given = read_graphml(file)
-    if (networkx := sys.modules.get("networkx")) is not None and isinstance(given, networkx.Graph):
-        given = extraction_of_networkx(given)
-    elif hasattr(given, "to_dict") and hasattr(given, "columns"):
-        return _table(given.to_dict("records"))
-    elif isinstance(given, list | tuple) and given:
-        if all(isinstance(one, Mapping) for one in given):
-            return _table(given)
-        if all(isinstance(one, Triple) for one in given):
-            given = Extraction(tuple(given))
-        elif all(isinstance(one, list | tuple) and len(one) == 3 for one in given):
-            given = Extraction(tuple(Triple(str(h), str(r), str(t), "") for h, r, t in given))
-    return EntityMatching(GivenExtraction(given)) if isinstance(given, Extraction) else None
+    if isinstance(value, str | Path):
+        return _path_source(Path(value).expanduser())
+    networkx = sys.modules.get("networkx")  # which is loaded where somebody has such a graph
+    if networkx is not None and isinstance(value, networkx.Graph):
+        return EntityMatching(GivenExtraction(extraction_of_networkx(value)))
+    if isinstance(value, list | tuple) and value and all(isinstance(triple, Triple) for triple in value):
+        value = Extraction(tuple(value))
+    if isinstance(value, Extraction):
+        return EntityMatching(GivenExtraction(value))
+    rows = _rows(value)
+    return None if rows is None else EntityMatching(TriplesFile(rows=rows, needs_passages=False))
 
 
-def _table(rows: Iterable[Mapping[str, Any]], entities: Path | None = None) -> EntityMatching:
-    """Rows of triples, in which a passage may be missing, and all but weights is text."""
-    weights = {column for field in RANGES for column in COLUMNS[field]}
-    known = {column for columns in COLUMNS.values() for column in columns}
-    kept = []
-    for row in rows:
-        record: dict[str, Any] = {} if set(COLUMNS["passage_id"]) & set(map(str, row)) else {"passage_id": ""}
-        for column, value in ((str(column), value) for column, value in row.items() if column in known):
-            missing = value is None or value != value
-            record[column] = None if missing else value if column in weights else str(plain(value))
-        kept.append(record)
-    return EntityMatching(TriplesFile(rows=tuple(kept), entities=entities))
+def _path_source(path: Path) -> Extractor | None:
+    """The source of a file or folder; None where there is none, for then it is the name of a source."""
+    if path.is_dir():
+        for name, source in FOLDERS.items():
+            if (path / name).is_file():
+                return source(path)
+        raise DataError(f"{path}: no graph of a tool that is known here. Such a folder has {', '.join(FOLDERS)}.")
+    if not path.is_file():
+        return None
+    if is_graph_file(path):
+        return EntityMatching(GraphFile(path))
+    if path.suffix in FORMATS:
+        return EntityMatching(TriplesFile(path, needs_passages=False))
+    known = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
+    raise DataError(f"{path}: a graph is not read from {path.suffix or 'a file without a suffix'}. Known: {known}.")
+
+
+FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
+    GRAPH: LightRAG,
+    "entities.parquet": MicrosoftGraphRAG,
+    "create_final_entities.parquet": MicrosoftGraphRAG,
+    ABOUT: SavedGraph,
+}
+"""File by which a folder is known -> its source."""
+
+
+def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
+    """The records of triples in memory, with Python's values; None of anything else."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    if all(isinstance(record, Mapping) for record in value):
+        return tuple({str(name): plain(cell) for name, cell in record.items()} for record in value)
+    if all(isinstance(record, list | tuple) and len(record) == 3 for record in value):
+        return tuple(dict(zip(("head", "relation", "tail"), record, strict=True)) for record in value)
+    return None

@@ -82,7 +82,7 @@ SOURCES: Registry[Extractor] = Registry(
         "code": "kg2rag.extraction.code:PythonCode",
         "dependency(MODEL)": "kg2rag.extraction.dependency:DependencyTriples",
         "graph(FOLDER)": "kg2rag.extraction.importers.saved:SavedGraph",
-        "graphml(FILE)": "kg2rag.extraction.importers.networkx_graph:GraphMLFile",
+        "graphml(FILE)": "kg2rag.extraction.importers.graph_files:GraphFile",
         "lightrag(FOLDER)": "kg2rag.extraction.importers.graphrag:LightRAG",
         "msgraphrag(FOLDER)": "kg2rag.extraction.importers.graphrag:MicrosoftGraphRAG",
         "openie(FILE)": "kg2rag.extraction.importers.hipporag:HippoRAGOpenIE",

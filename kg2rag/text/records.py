@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import reprlib
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -125,11 +126,19 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
         yield number, record
 
 
-def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -> Iterator[tuple[int, Record]]:
+def delimiter_of(file: Path) -> str:
+    r"""What separates the cells of a table: of tab, comma, semicolon and bar, that which its first line has most."""
+    header = re.sub(r'"[^"]*"', "", next(_lines(file), ""))
+    return max("\t,;|", key=header.count) if re.search(r"[\t,;|]", header) else ","
+
+
+def read_delimited(
+    file: Path, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
+) -> Iterator[tuple[int, Record]]:
     """The rows of a CSV or TSV file with a header, with the line each ends on.
 
-    DataError: a cell of several lines in a column of `one_line`, where a stray quotation mark takes in rows; a row of
-    another length than the header, a quotation mark within or after a cell, and a cell that is too long.
+    DataError: a cell of several lines in a column that `is_one_line`, where a stray quotation mark takes in rows; a row
+    of another length than the header, a quotation mark within or after a cell, and a cell that is too long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
@@ -138,6 +147,8 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
         header = next(rows, None)
         if header is None:
             raise DataError(f"{file} is empty. Its first line must name the columns.")
+        header = [name.strip() for name in header]
+        one_line = [name for name in header if is_one_line(name)]
         before = rows.line_num
         for row in rows:
             lines, before = f"lines {before + 1} to {rows.line_num}", rows.line_num
@@ -147,7 +158,7 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
                 wrong(file, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
             record = dict(zip(header, row, strict=True))
             for name in one_line:
-                if "\n" in record.get(name, ""):
+                if "\n" in record[name]:
                     raise DataError(f"{file}, {lines}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
             yield rows.line_num, record
     except csv.Error as error:

@@ -62,8 +62,8 @@ def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
     rows = {name: graph.mentions.of(graph.entity(name))[0].tolist() for name in graph.names}
     assert rows == {"Ada Lovelace": [0], "Charles Babbage": [1], "Joseph Clement": [1]}
     assert [graph.triple(at).passage_id for at in range(2)] == ["", "b"]
-    unnamed = {"edges without a relation, called 'related to'": 2} if shape == "numbered nodes" else {}
-    assert graph.notes == unnamed | {"entities linked by name": 3}
+    unnamed = {"edges without a relation, called 'related to'": 2, "entities named by name": 3}
+    assert graph.notes == (unnamed if shape == "numbered nodes" else {}) | {"entities linked by name": 3}
 
 
 def test_provenance_is_kept_and_other_entities_alone_are_looked_for():

@@ -11,9 +11,9 @@ import pytest
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence
+from kg2rag.extraction.importers.graph_files import GraphFile
 from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, TABLES, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
@@ -24,7 +24,7 @@ from kg2rag.types import Corpus, Passage, Triple
 
 @pytest.mark.parametrize(
     ("kind", "extractor"),
-    [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile), ("graphml", GraphMLFile)],
+    [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile), ("graphml", GraphFile)],
 )
 def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extractor: type[Extractor]) -> None:
     file = tmp_path / "a:b+c d.jsonl"

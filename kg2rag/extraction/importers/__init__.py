@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from kg2rag.extraction.importers.strengths import number_of
 from kg2rag.text.records import Record, existing, file_fingerprint, wrong
 
 
@@ -39,17 +40,17 @@ class FileSource:
 
 @dataclass(frozen=True)
 class Row:
-    """A record and its place. Of several names for one field, the first that the record has counts."""
+    """A record and its place, from 1. Of several names for one field, the first that the record has counts."""
 
     file: Path | str
-    number: int
+    place: int
     record: Record
 
     def value(self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str) -> Any:
         """A field of one of these types; None where it is null or missing."""
         value = next((self.record[name] for name in names if name in self.record), None)
         if value is not None and not isinstance(value, kinds):
-            wrong(self.file, self.number, names[0], value, needed)
+            wrong(self.file, self.place, names[0], value, needed)
         return value
 
     def string(self, *names: str) -> str:
@@ -60,11 +61,21 @@ class Row:
         """A field without quotation marks around it, see `unquoted`."""
         return unquoted(self.string(*names))
 
+    def number(self, name: str) -> float | None:
+        """A field as a number, also where it is written as text; None where it is null or missing."""
+        value = self.record.get(name)
+        if value is None:
+            return None
+        number = number_of(value)
+        if number is None:
+            wrong(self.file, self.place, name, value, "a number")
+        return number
+
     def strings(self, name: str) -> tuple[str, ...]:
         """A list of strings, each once; none where it is null or missing."""
         value = self.value((name,), list, "a list of strings") or []
         if not all(isinstance(one, str) for one in value):
-            wrong(self.file, self.number, name, value, "a list of strings")
+            wrong(self.file, self.place, name, value, "a list of strings")
         return tuple(dict.fromkeys(value))
 
 

@@ -1,26 +1,25 @@
 """Entities and relations that name the chunks of another tool's export -> an `Extraction` over our passages.
 
 A chunk is a passage where their ids are equal, else where their texts are (with or without the title, whitespace
-apart). Else it holds the passages whose whole text it contains; else it is part of those whose text contains it. What
-matches nothing is counted, and an export of which nothing matches is an error.
+apart). Any other chunk is laid on the passages with which it shares words in order, see `alignment`. What matches
+nothing is counted, and an export of which nothing matches is an error.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, log1p
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.text.normalisation import normalise
+from kg2rag.extraction.importers.alignment import align
+from kg2rag.extraction.importers.strengths import strengths_of
+from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
-
-DEFAULT_STRENGTH = 5.0
-LEAST = 0.1  # the strength of a relation whose weight is 0 or below
 
 
 class Relation(NamedTuple):
@@ -42,26 +41,24 @@ def extraction_of(
 ) -> Extraction:
     """Entities with their chunks, and relations, as triples and mentions of passages.
 
-    A relation becomes one triple for each passage that states it. Weights are sums over all its statements, without an
-    upper bound, so a strength is 10 · ln(1 + weight) / ln(1 + the greatest weight).
+    A relation becomes one triple for each passage that states it; its weight is a sum over all its statements, see
+    `strengths`. `notes` counts entities without a name, which are left out with their relations.
     """
     described: list[Entity] = []
     mentions: list[Mention] = []
     for entity, named_in in entities:
+        if not entity_key(entity.name):
+            notes["blank entities, left out"] += 1
+            continue
         described.append(entity)
         passages = chunks.passages(named_in, [entity.name], "entities", notes)
         notes["entities of no known passage"] += not passages
         mentions += (Mention(entity.name, passage) for passage in passages)
+    named = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
+    notes["relations of blank entities, left out"] = len(relations) - len(named)
     triples: list[Triple] = []
-    greatest = max((one.weight for one in relations if one.weight is not None and isfinite(one.weight)), default=0.0)
-    for head, name, tail, weight, stated_in, about in relations:
-        if weight is None or not isfinite(weight):
-            strength, lack = DEFAULT_STRENGTH, "without a weight"
-        elif weight <= 0:
-            strength, lack = LEAST, "of weight 0 or below"
-        else:
-            strength, lack = max(LEAST, round(10 * log1p(weight) / log1p(greatest), 3)), ""
-        notes[f"relations {lack}, of strength {strength:g}"] += bool(lack)
+    strengths = strengths_of([relation.weight for relation in named], notes)
+    for (head, name, tail, _, stated_in, about), strength in zip(named, strengths, strict=True):
         passages = chunks.passages(stated_in, [head, tail], "relations", notes)
         notes["relations of no known passage, kept without one"] += not passages
         fact = head, name or "related to", tail
@@ -69,43 +66,37 @@ def extraction_of(
     return Extraction(tuple(triples), tuple(mentions), tuple(described), notes)
 
 
+@dataclass(frozen=True)
 class ChunkMap:
-    """Where the chunks of an export are in the corpus; `rows` maps ids to rows, ascending, none where it lacks one.
+    """Where the chunks of an export are in the corpus: `rows` maps ids to rows, ascending, none where it lacks one."""
 
-    `chunks` maps ids to texts; `notes` counts how their passages were found. DataError where no chunk has any.
-    """
+    corpus: Corpus
+    rows: Mapping[str, Sequence[int]]
 
-    def __init__(self, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]) -> None:
-        self.corpus = corpus
-        given = {id_: " ".join(text.split()) for id_, text in chunks.items()}
-        texts, contents = (
-            {row: " ".join(text.split()) for row, text in enumerate(column)}
-            for column in (corpus.table["text"].to_pylist(), corpus.contents)
-        )
-        by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
-        for row in texts:
-            by_text[texts[row]][row] = by_text[contents[row]][row] = None
-        known = {id_: [row] for row, id_ in enumerate(corpus.ids)}
-        equal = {id_: known.get(id_) or list(by_text.get(text, ())) for id_, text in given.items()}
-        rows = {id_: found for id_, found in equal.items() if found}
+    @classmethod
+    def of(cls, chunks: Mapping[str, str], corpus: Corpus, file: Path, notes: Counter[str]) -> ChunkMap:
+        """The map of chunks, id -> text, of a file.
+
+        `notes` counts how their passages were found, and the share of the chunks' words that passages have. DataError
+        where no chunk has any.
+        """
+        rows = _equal(chunks, corpus)
         notes["chunks that are passages"] = len(rows)
-        for how in ("hold", "are part of"):
-            left = {id_: text for id_, text in given.items() if id_ not in rows}
-            pairs = _contained(left, contents) if how != "hold" else ((id_, at) for at, id_ in _contained(texts, left))
-            more: defaultdict[str, list[int]] = defaultdict(list)
-            for id_, row in pairs:
-                more[id_].append(row)
-            notes[f"chunks that {how} passages"] = len(more)
-            rows |= more
+        others = {id_: text for id_, text in chunks.items() if id_ not in rows}
+        laid, percent = lay(others, corpus)
+        if others:
+            notes["chunks laid on passages by the words that they share in order"] = len(laid)
+            notes["percent of the words of other chunks that passages have"] = percent
+        rows |= laid
         if not rows:
             first = next((f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()), "")
             raise DataError(
-                f"{file}: none of {len(chunks)} chunks is a passage of the corpus, holds one or is part of one{first}. "
+                f"{file}: none of {len(chunks)} chunks shares its words with a passage of the corpus{first}. "
                 "Load the corpus that the export was made from."
             )
         notes["chunks outside the corpus"] = len(chunks) - len(rows)
         notes["passages in no chunk"] = len(corpus) - len({row for found in rows.values() for row in found})
-        self.rows = {id_: sorted(rows.get(id_, ())) for id_ in chunks}
+        return cls(corpus, {id_: sorted(rows.get(id_, ())) for id_ in chunks})
 
     def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:
         """The ids of the passages that these chunks are, by row; empty where none is known.
@@ -119,10 +110,12 @@ class ChunkMap:
                 notes[f"{kind} of chunks whose text the export lacks"] += 1
                 continue
             rows = self.rows[chunk]
+            if len(rows) < 2:
+                found.update(rows)
+                continue
             named = [sum(f" {normalise(name)} " in self._folded[row] for name in names) for row in rows]
             most = max(named, default=0)
-            unnamed = len(rows) > 1 and not most
-            notes[f"{kind} given to every passage of their chunk, none of which has the names"] += unnamed
+            notes[f"{kind} given to every passage of their chunk, none of which has the names"] += not most
             found.update(row for row, count in zip(rows, named, strict=True) if count == most)
         return [self.corpus.ids[row] for row in sorted(found)]
 
@@ -131,24 +124,35 @@ class ChunkMap:
         return [f" {normalise(contents)} " for contents in self.corpus.contents]
 
 
-Needle = TypeVar("Needle")
-Hay = TypeVar("Hay")
+def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
+    """The passages of the chunks that are passages, by id, or by text, with or without the title."""
+    texts = corpus.table["text"].to_pylist()
+    by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
+    for row, (text, contents) in enumerate(zip(texts, corpus.contents, strict=True)):
+        by_text[_squeezed(text)][row] = None
+        by_text[_squeezed(contents)][row] = None
+    row_of = {id_: row for row, id_ in enumerate(corpus.ids)}
+    equal: dict[str, list[int]] = {}
+    for id_, text in chunks.items():
+        if id_ in row_of:
+            equal[id_] = [row_of[id_]]
+        elif rows := by_text.get(_squeezed(text)):
+            equal[id_] = list(rows)
+    return equal
 
-# Containment is looked for by these words of the shorter text: its first may be cut in two by a tokeniser, and so may
-# its last. Shorter texts are contained in others by chance; they match whole or not at all.
-_KEY = slice(1, 6)
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
-def _contained(needles: Mapping[Needle, str], hay: Mapping[Hay, str]) -> Iterator[tuple[Needle, Hay]]:
-    """The pairs of which the second text contains the first; linear in the length of the texts."""
-    by_key: defaultdict[tuple[str, ...], list[Needle]] = defaultdict(list)
-    length = _KEY.stop - _KEY.start
-    for id_, text in needles.items():
-        words = text.split(" ", _KEY.stop + 1)
-        if len(words) > _KEY.stop:
-            by_key[tuple(words[_KEY])].append(id_)
-    for place, text in hay.items():
-        words = text.split(" ")
-        keys = dict.fromkeys(tuple(words[start : start + length]) for start in range(len(words) - length + 1))
-        for key in keys:
-            yield from ((id_, place) for id_ in by_key.get(key, ()) if needles[id_] in text)
+def lay(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int]], int]:
+    """The passages that share words in order with chunks, id -> text; and the percentage of the words that they have.
+
+    A chunk that shares none is left out.
+    """
+    ids = list(chunks)
+    aligned = align(list(chunks.values()), corpus.table["text"].to_pylist() if ids else [])
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for chunk, row in zip(aligned.chunks.tolist(), aligned.passages.tolist(), strict=True):
+        rows[ids[chunk]].append(row)
+    return dict(rows), round(100 * aligned.n_placed / max(aligned.n_words, 1))

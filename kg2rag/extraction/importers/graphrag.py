@@ -1,11 +1,11 @@
-"""What LightRAG, nano-graphrag and Microsoft GraphRAG built -> triples, mentions and entities of the corpus.
+"""What LightRAG, nano-graphrag, RAG-Anything and Microsoft GraphRAG built -> triples, mentions and entities.
 
-LightRAG [1] writes `graph_chunk_entity_relation.graphml` (its default storage) and `kv_store_text_chunks.json`, by
-which chunks are found among our passages. Fields with several values are joined by "<SEP>". Releases from October 2025
-on keep a bounded number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
-`kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has no direction; keywords name
-its subject, the description says what it is. Ours: the keywords are the relation's name, "related to" where there are
-none, as in what nano-graphrag writes in the same files.
+LightRAG [1], nano-graphrag and RAG-Anything write `graph_chunk_entity_relation.graphml` (the default storage) and
+`kv_store_text_chunks.json`, by which chunks are found among our passages. Fields with several values are joined by
+"<SEP>". Releases from October 2025 on keep a bounded number of chunk ids in the graph and all of them in
+`kv_store_entity_chunks.json` and `kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has
+no direction; keywords name its subject, the description says what it is. Ours: the keywords are the relation's name,
+"related to" where there are none, as in what nano-graphrag writes.
 
 Of GraphRAG's tables, entities, relationships and text_units [2] are read, by their names of today (`entities.parquet`)
 or those of releases until 1.2 (`create_final_entities.parquet`), the earliest of which call an entity's title `name`.
@@ -27,7 +27,7 @@ from typing import ClassVar
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import FileSource, Row, unquoted
 from kg2rag.extraction.importers.exported import ChunkMap, Relation, extraction_of
-from kg2rag.extraction.importers.networkx_graph import read_graphml
+from kg2rag.extraction.importers.graph_files import read_graphml
 from kg2rag.text.records import DataError, existing, read_json, read_parquet, text, wrong
 from kg2rag.types import Corpus
 
@@ -38,7 +38,6 @@ SEPARATOR = "<SEP>"
 TABLES = ("entities", "relationships", "text_units")
 NAMES = ("relation", "relationship", "relation_type", "relationship_type", "predicate", "type")
 """Columns that may name a relationship; the first that the table has counts."""
-Number = (int, float)
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,18 @@ class LightRAG(FileSource):
 
     Parameters
     ----------
-    path : its working directory, or the GraphML file in it; the chunks' file must be in the same folder.
+    path : its working directory, or the GraphML file in it; the chunks' file must be in the same folder. A workspace,
+        which is a folder in the working directory, is found where there is only one.
     """
 
-    kind: ClassVar[str] = "lightrag-2"
+    kind: ClassVar[str] = "lightrag-3"
 
     def __post_init__(self) -> None:
-        given = Path(self.path).expanduser()
-        file = existing(given / GRAPH if given.is_dir() else given, f"LightRAG's working directory, with {GRAPH}")
+        file = Path(self.path).expanduser()
+        if file.is_dir():
+            workspaces = sorted(file.glob(f"*/{GRAPH}"))
+            file = workspaces[0] if len(workspaces) == 1 and not (file / GRAPH).is_file() else file / GRAPH
+        file = existing(file, f"LightRAG's working directory, with {GRAPH}, as its default storages write it")
         object.__setattr__(self, "path", file)
         existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
 
@@ -71,8 +74,8 @@ class LightRAG(FileSource):
         """
         notes: Counter[str] = Counter()
         graph, file = read_graphml(self.path), self.path.with_name(CHUNKS)
-        texts = {id_: text(row.record, "content", file, row.number) for id_, row in _records(file)}
-        chunks = ChunkMap(texts, corpus, file, notes)
+        texts = {id_: text(row.record, "content", file, row.place) for id_, row in _records(file)}
+        chunks = ChunkMap.of(texts, corpus, file, notes)
         more = (self.path.with_name(name) for name in ALL_CHUNKS)
         named_in, stated_in = (
             {key: row.strings("chunk_ids") for key, row in (_records(file) if file.is_file() else ())} for file in more
@@ -85,7 +88,7 @@ class LightRAG(FileSource):
             entities.append((Entity(names[node], kind, " ".join(_split(about))), known))
         relations = []
         for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
-            weight = Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).value(("weight",), Number, "a number")
+            weight = Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).number("weight")
             known = stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id"))
             name, about = ", ".join(_split(data.get("keywords"))), " ".join(_split(data.get("description")))
             relations.append(Relation(names[head], name, names[tail], weight, known, about))
@@ -118,7 +121,7 @@ class MicrosoftGraphRAG(FileSource):
     path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are.
     """
 
-    kind: ClassVar[str] = "msgraphrag-2"
+    kind: ClassVar[str] = "msgraphrag-3"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path).expanduser())
@@ -141,14 +144,14 @@ class MicrosoftGraphRAG(FileSource):
         notes: Counter[str] = Counter()
         files = self.files()
         units = {row.unquoted("id"): row.string("text") for row in _rows(files["text_units"], ["id"], ["text"])}
-        chunks = ChunkMap(units, corpus, files["text_units"], notes)
+        chunks = ChunkMap.of(units, corpus, files["text_units"], notes)
         entities = []
-        for row in _rows(files["entities"], ["title"], ["text_unit_ids"]):
+        for row in _rows(files["entities"], [], ["title", "text_unit_ids"]):
             entity = Entity(row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description"))
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
-        for row in _rows(files["relationships"], ["source", "target"], ["text_unit_ids"]):
-            weight, known = row.value(("weight",), Number, "a number"), row.strings("text_unit_ids")
+        for row in _rows(files["relationships"], [], ["source", "target", "text_unit_ids"]):
+            weight, known = row.number("weight"), row.strings("text_unit_ids")
             ends = row.unquoted("source"), row.unquoted(*NAMES), row.unquoted("target")
             relations.append(Relation(*ends, weight, known, row.unquoted("description")))
         return extraction_of(entities, relations, chunks, notes)
@@ -163,6 +166,6 @@ def _rows(file: Path, filled: list[str], present: list[str]) -> Iterator[Row]:
     for number, record in enumerate(table.to_pylist(), start=1):
         row = Row(file, number, record)
         for name in filled:
-            if not row.unquoted(name, "name" if name == "title" else name):
+            if not row.unquoted(name):
                 wrong(file, number, name, record.get(name), "a string that is not blank")
         yield row

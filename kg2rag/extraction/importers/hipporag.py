@@ -1,19 +1,22 @@
 """HippoRAG's OpenIE file -> triples and mentions of the corpus.
 
 The file is one JSON object, `{"docs": [{"title", "text", "passage", "extracted_entities", "extracted_triples"}, …]}`;
-`title` and `text` are missing in some versions. A document is the passage whose contents (title, line break, text)
-are exactly its own. Theirs: lists that are not three long, and exact duplicates within a document, are dropped. Ours:
-so are triples with a blank or non-string part, and the extracted entities, unused in HippoRAG 2, become mentions.
+`title` and `text` are missing in some versions. A document is the passage whose contents (title, line break, text) are
+exactly its own; another is laid on the passages with which it shares words in order, see `alignment`. Theirs: lists
+that are not three long, and exact duplicates within a document, are dropped. Ours: so are triples with a blank or non-
+string part, and the extracted entities, unused in HippoRAG 2, become mentions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.extraction.importers import FileSource
+from kg2rag.extraction.importers.exported import ChunkMap, lay
 from kg2rag.text.records import DataError, read_json, text, wrong
 from kg2rag.types import Corpus, Triple
 
@@ -36,53 +39,74 @@ class HippoRAGOpenIE(FileSource):
     def extract(self, corpus: Corpus) -> Extraction:
         """The file's triples and entities, in the file's order.
 
-        Passages of equal contents all get them. `notes` counts what was dropped, and passages that the file lacks.
+        Passages of equal contents all get them; of a document that holds several passages, those that have the most of
+        the names. `notes` counts what was dropped, how documents were found, and passages that the file lacks.
         DataError for a document that the corpus lacks (unless `partial`), none that it has, or a malformed record.
         """
-        rows: dict[str, list[int]] = {}
-        for row, contents in enumerate(corpus.contents):
-            rows.setdefault(contents, []).append(row)
-        read = read_json(self.path)
-        documents = read.get("docs") if isinstance(read, dict) else None
+        content = read_json(self.path)
+        documents = content.get("docs") if isinstance(content, dict) else None
         if not isinstance(documents, list):
             raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         notes: Counter[str] = Counter()
+        records = [self._checked(document, number) for number, document in enumerate(documents, start=1)]
+        chunks = self._chunks(records, corpus, notes)
         triples: list[Triple] = []
         mentions: list[Mention] = []
-        covered: set[int] = set()
-        for number, document in enumerate(documents, start=1):
-            matched = self._match(document, number, rows, notes)
-            covered.update(matched)
-            for field in ("extracted_triples", "extracted_entities"):
-                if not isinstance(document.get(field), list):
-                    wrong(self.path, number, field, document.get(field), "a list")
-            facts, entities = _facts(document["extracted_triples"], notes), document["extracted_entities"]
-            names = [name.strip() for name in entities if isinstance(name, str) and name.strip()]
-            notes["entities that are blank or no string"] += len(entities) - len(names)
-            for id_ in (corpus.ids[row] for row in matched):
-                triples += (Triple(*fact, passage_id=id_) for fact in facts)
-                mentions += (Mention(name, id_) for name in dict.fromkeys(names))
-        if not covered:
-            raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
-        notes["passages without a document"] = len(corpus) - len(covered)
+        for number, record in enumerate(records, start=1):
+            key = str(number)
+            names = [name.strip() for name in record["extracted_entities"] if isinstance(name, str) and name.strip()]
+            notes["entities that are blank or no string"] += len(record["extracted_entities"]) - len(names)
+            for head, relation, tail in _facts(record["extracted_triples"], notes):
+                for id_ in chunks.passages([key], [head, tail], "triples", notes):
+                    triples.append(Triple(head, relation, tail, passage_id=id_))
+            for name in dict.fromkeys(names):
+                mentions += (Mention(name, id_) for id_ in chunks.passages([key], [name], "entities", notes))
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
-    def _match(self, document: Any, number: int, rows: dict[str, list[int]], notes: Counter[str]) -> list[int]:
+    def _checked(self, document: Any, number: int) -> Mapping[str, Any]:
+        """A document with a text in `passage`; DataError where a field is missing or of another type."""
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
-        if "title" in document and "text" in document:
+        if "title" in document and "text" in document and "passage" not in document:
             title, body = (text(document, field, self.path, number) for field in ("title", "text"))
-            if (own := f"{title}\n{body}") in rows:
-                return rows[own]
-        passage = text(document, "passage", self.path, number)
-        if passage not in rows and not self.partial:
-            title = document.get("title") or passage.partition("\n")[0]
-            raise DataError(
-                f"{self.path}, record {number} ({title!r}) is no passage of the corpus. "
-                "Load the corpus it was made from, or allow it with partial=True."
-            )
-        notes["documents outside the corpus"] += passage not in rows
-        return rows.get(passage, [])
+            document = {**document, "passage": f"{title}\n{body}"}
+        text(document, "passage", self.path, number)
+        for field in ("extracted_triples", "extracted_entities"):
+            if not isinstance(document.get(field), list):
+                wrong(self.path, number, field, document.get(field), "a list")
+        checked: Mapping[str, Any] = document
+        return checked
+
+    def _chunks(self, records: Sequence[Mapping[str, Any]], corpus: Corpus, notes: Counter[str]) -> ChunkMap:
+        """The passages of each document, by its number: those of equal contents, else those that share its words."""
+        rows_of: dict[str, list[int]] = {}
+        for row, contents in enumerate(corpus.contents):
+            rows_of.setdefault(contents, []).append(row)
+        rows: dict[str, list[int]] = {}
+        others: dict[str, str] = {}
+        for number, record in enumerate(records, start=1):
+            contents = f"{record.get('title')}\n{record.get('text')}"
+            equal = rows_of.get(contents) or rows_of.get(record["passage"])
+            if equal:
+                rows[str(number)] = equal
+            else:
+                others[str(number)] = record["passage"]
+        laid, percent = lay(others, corpus)
+        for key, passage in others.items():
+            if key not in laid and not self.partial:
+                title = records[int(key) - 1].get("title") or passage.partition("\n")[0]
+                raise DataError(
+                    f"{self.path}, record {key} ({title!r}) is no passage of the corpus. "
+                    "Load the corpus it was made from, or allow it with partial=True."
+                )
+        if not rows and not laid:
+            raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
+        notes["documents outside the corpus"] = len(others) - len(laid)
+        notes["documents laid on passages by the words that they share in order"] = len(laid)
+        notes["percent of the words of other documents that passages have"] = percent
+        rows |= laid
+        notes["passages without a document"] = len(corpus) - len({row for found in rows.values() for row in found})
+        return ChunkMap(corpus, {str(number): rows.get(str(number), []) for number in range(1, len(records) + 1)})
 
 
 def _facts(given: list[object], notes: Counter[str]) -> list[TripleTexts]:

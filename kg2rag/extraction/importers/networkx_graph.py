@@ -1,151 +1,223 @@
-"""A networkx graph, or a GraphML file -> an `Extraction`: nodes are entities or passages, edges triples or mentions.
+"""A networkx graph -> an `Extraction`: nodes are entities or passages, edges triples or mentions.
 
-The attributes are those that `KnowledgeGraph.to_networkx` writes. Of any other graph, an entity is called what its node
-has as `name`, `label` or `title`, where all nodes have it, and else as the node; a relation is the first of `LABELS`
-that the edge has.
+`KnowledgeGraph.to_networkx` writes `kind` ("entity", "passage", "triple", "mention"), `passage_id`, `order`, `count`.
+Of a graph of any other tool, the attributes are those of `field_names`. Ours: which of them names a node.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.importers import FileSource, Row
-from kg2rag.text.records import DataError, parse_json, quote, reading, wrong
-from kg2rag.types import Corpus, Triple
+from kg2rag.extraction.importers import Row
+from kg2rag.extraction.importers.field_names import folded, relation_of, values_of
+from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, number_of, strengths_of
+from kg2rag.text.normalisation import entity_key
+from kg2rag.text.records import DataError, parse_json, wrong
+from kg2rag.types import Triple
 
 if TYPE_CHECKING:
     import networkx as nx
-NAMES = ("name", "label", "title")
-LABELS = ("relation", "label", "predicate", "rel", "type", "title")
-MOST = 2**31
-"""What `order` and `count` of an edge stay below."""
+
+MAX_COUNT = 2**31
+"""`order` and `count` of an edge are below it."""
+NO_RELATION = "edges without a relation, called 'related to'"
+Attributes = Mapping[str, Any]
 
 
 def extraction_of_networkx(graph: nx.Graph) -> Extraction:
-    """Entities, triples and mentions of a graph, in its own order; an edge runs from its first end to its second.
+    """Entities, triples and mentions of a graph, in its order; an edge runs from its first end to its second.
 
-    Edges may have the passage that states them (`passage_id`), a `description`, a `strength` in (0, 10] and a
-    `confidence` in (0, 1]. `notes` counts those without a relation, which get "related to". DataError for a node
-    without a name, or an attribute of another type.
+    Edges may have the passage that states them (`passage_id`), a description, a confidence in (0, 1], and a `strength`
+    in (0, 10] or a weight, see `strengths`. `notes` counts which attribute names the nodes, edges without a relation,
+    which get "related to", and blank entities, which are left out with their edges. DataError: a node without a name,
+    or an attribute of another type.
     """
-    of_passages = {node: data for node, data in graph.nodes(data=True) if data.get("kind") == "passage"}
-    passages = {node: str(data.get("passage_id")) for node, data in of_passages.items()}
-    nodes = [(node, data) for node, data in graph.nodes(data=True) if node not in passages]
-    called = next((name for name in NAMES if all(isinstance(data.get(name), str) for _, data in nodes)), None)
-    names: dict[Any, str] = {}
-    entities = []
-    for number, (node, data) in enumerate(nodes, start=1):
-        names[node] = name = node if called is None else data[called]
-        if not isinstance(name, str):
-            raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
-        aliases = parse_json(str(data.get("aliases", "[]")), f"Node {node!r}, aliases")
-        if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
-            wrong(f"Node {node!r}", number, "aliases", data["aliases"], "a JSON list of strings")
-        type_, about = (str(data.get(field, "")) for field in ("type", "description"))
-        entities.append(Entity(name, type_, about, tuple(aliases)))
-    numbered: list[tuple[int, Triple]] = []
-    counts: list[tuple[tuple[str, str], int]] = []
     notes: Counter[str] = Counter()
-    for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
-        edge = Row(f"Edge {head!r} - {tail!r}", number, data)
+    passages, nodes = {}, []
+    for node, data in graph.nodes(data=True):
+        if data.get("kind") == "passage":
+            passages[node] = str(data.get("passage_id"))
+        else:
+            nodes.append((node, data))
+    entities = _entities(nodes, notes)
+    edges: list[Edge] = []
+    mentions: list[tuple[Mention, int]] = []
+    for number, (head, tail, data) in enumerate(_edges(graph), start=1):
+        row = Row(f"Edge {head!r} - {tail!r}", number, data)
         if data.get("kind") == "mention":
             # An undirected graph may have its passage first.
             entity, passage = (tail, head) if head in passages else (head, tail)
-            if entity not in names or passage not in passages:
-                raise DataError(f"{edge.file} is of kind 'mention', and its ends are no entity and passage.")
-            counts.append(((names[entity], passages[passage]), _whole(edge, "count")))
-            continue
-        if head in passages or tail in passages:
-            raise DataError(f"{edge.file} of a passage has a kind that is not 'mention'.")
-        said = next((str(data[name]) for name in LABELS if data.get(name)), "")
-        notes["edges without a relation, called 'related to'"] += not said
-        given = {name: edge.value((name,), (int, float), "a number") for name in ("strength", "confidence")}
-        weights = {name: value for name, value in given.items() if value is not None}
-        where, about = str(data.get("passage_id", "")), str(data.get("description", ""))
-        triple = Triple(names[head], said or "related to", names[tail], where, **weights, description=about)
-        numbered.append((_whole(edge, "order"), triple))
-    # networkx walks edges node by node; `order` brings the triples' own order back.
-    triples = tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
+            if entity not in entities or passage not in passages:
+                raise DataError(f"{row.file} is of kind 'mention', and its ends are no entity and passage.")
+            mentions.append((Mention(entities[entity].name, passages[passage]), _whole_number(row, "count")))
+        elif head in passages or tail in passages:
+            raise DataError(f"{row.file} of a passage has a kind that is not 'mention'.")
+        elif head in entities and tail in entities:
+            edges.append(_edge(row, entities[head].name, entities[tail].name, notes))
+        else:
+            notes["edges of blank entities, left out"] += 1
+    triples = _triples(edges, notes)
     # The ends of triples are mentions already, which a graph counts by itself.
     ends = Counter((end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail))
-    mentions = (Mention(*named) for named, count in counts for _ in range(count - ends[named]))
-    return Extraction(triples, tuple(mentions), tuple(entities), notes)
-
-
-def _whole(edge: Row, name: str) -> int:
-    """A whole number from 0, which it is where it is missing."""
-    found = edge.value((name,), int, "a whole number from 0") or 0
-    if isinstance(found, bool) or not 0 <= found < MOST:
-        wrong(edge.file, edge.number, name, found, "a whole number from 0")
-    return int(found)
+    others: list[Mention] = []
+    for mention, count in mentions:
+        others += [mention] * (count - ends[mention.entity, mention.passage_id])
+    return Extraction(triples, tuple(others), tuple(entities.values()), notes)
 
 
 @dataclass(frozen=True)
-class GraphMLFile(FileSource):
-    """A graph in a GraphML file, such as `networkx.write_graphml` writes; see `extraction_of_networkx`.
+class NameRule:
+    """Where the nodes of a graph have their names.
 
-    Parameters
+    Attributes
     ----------
-    path : the file.
+    ids_first : the nodes themselves are names ("Marek Lund"), and come before a title or a label.
+    has_captions : titles and labels are names; else they repeat ("Person", "Person", "Ship"), and are types.
     """
 
-    kind: ClassVar[str] = "graphml-3"
-    wanted: ClassVar[str] = "a GraphML file"
+    ids_first: bool
+    has_captions: bool
 
-    def extract(self, corpus: Corpus) -> Extraction:
-        """The edges as triples, the nodes as entities, in the file's order.
+    @classmethod
+    def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
+        """The rule of a graph: an id with a blank inside is a name; captions of which half repeat are types."""
+        ids, captions = [], []
+        for node, data in nodes:
+            ids.append(isinstance(node, str) and " " in node.strip())
+            captions += values_of("caption", data)[:1]
+        repeats = len(captions) > 1 and 2 * len(set(map(str, captions))) <= len(captions)
+        return cls(ids_first=2 * sum(ids) >= max(len(ids), 1), has_captions=not repeats)
 
-        DataError for no GraphML, an attribute of another type or out of range, or a passage that the corpus lacks.
-        """
-        graph = read_graphml(self.path)
-        try:
-            found = extraction_of_networkx(graph)
-        except ValueError as error:
-            raise DataError(f"{self.path}: {error}") from None
-        named = [*(triple.passage_id for triple in found.triples), *(one.passage_id for one in found.mentions)]
-        known = frozenset(("", *corpus.ids))
-        if strangers := [id_ for id_ in dict.fromkeys(named) if id_ not in known]:
-            raise DataError(
-                f"{self.path}: {len(strangers)} passages are not in the corpus (first: {strangers[0]!r}). "
-                "Load the corpus that the graph was made from."
-            )
-        return found
+    def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
+        """A node's name, and which attribute it is, "" for the node itself; the name is "" where all are blank."""
+        fields = ["name"]
+        if self.has_captions and not self.ids_first:
+            fields += ["caption", "id"]
+        for field in fields:
+            for value in values_of(field, data):
+                if isinstance(value, str):
+                    return value, next(str(name) for name in data if data[name] is value)
+        if not self.ids_first and self._has_blank_name(data):
+            return "", ""
+        if not isinstance(node, str):
+            raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
+        return node, ""
 
-
-def read_graphml(file: Path) -> nx.Graph:
-    """The graph in a GraphML file; DataError where it holds none, has a DTD, or where an edge has an unknown end."""
-    import networkx as nx
-
-    try:
-        tree = ElementTree.parse(file, ElementTree.XMLParser(target=_WithoutDoctype()))  # noqa: S314  # no entities
-    except ElementTree.ParseError as error:
-        raise DataError(f"{file}: no XML ({error}).") from None
-    except (LookupError, ValueError) as error:  # of ours below, or an encoding that is unknown or of several bytes
-        raise DataError(f"{file}: {error}") from None
-    # networkx takes no id as the node "None", and an end that is no node as one.
-    nodes: set[str | None] = {None}
-    for number, node in enumerate(tree.iterfind(".//{*}node"), start=1):
-        if (id_ := node.get("id")) in nodes:
-            raise DataError(f"{file}: node {number} needs an id of its own; it has {quote(id_)}.")
-        nodes.add(id_)
-    for number, edge in enumerate(tree.iterfind(".//{*}edge"), start=1):
-        for end in (edge.get("source"), edge.get("target")):
-            if end is None or end not in nodes:
-                raise DataError(f"{file}: edge {number} has the end {quote(end)}, which is the id of no node.")
-    with reading(file, "Is it GraphML that networkx reads?"):
-        try:
-            return nx.read_graphml(file)
-        except nx.NetworkXError as error:
-            raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
+    def _has_blank_name(self, data: Attributes) -> bool:
+        names = ("name", "title", "label") if self.has_captions else ("name",)
+        return any(folded(name) in names and isinstance(data[name], str) and not data[name].strip() for name in data)
 
 
-class _WithoutDoctype(ElementTree.TreeBuilder):
-    """The tree of an XML file that defines no entities."""
+def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> dict[Hashable, Entity]:
+    """The entity of every node whose name is not blank."""
+    rule, entities, by_attribute = NameRule.of(nodes), {}, Counter[str]()
+    for number, (node, data) in enumerate(nodes, start=1):
+        name, attribute = rule.name(node, data)
+        if not entity_key(name):
+            notes["blank entities, left out"] += 1
+            continue
+        by_attribute[attribute] += 1
+        types = values_of("node_type", data)
+        if rule.ids_first or not rule.has_captions:
+            types += [caption for caption in values_of("caption", data) if caption != name]
+        about = values_of("node_description", data)[:1]
+        entities[node] = Entity(name, _type(types), "".join(map(str, about)), _aliases(node, number, data))
+    if set(by_attribute) != {""}:
+        for attribute, count in by_attribute.items():
+            notes[f"entities named by {attribute or 'the id of the node'}"] = count
+    return entities
 
-    def doctype(self, *_: object) -> NoReturn:
-        raise DataError("it has a document type (<!DOCTYPE>), which could define entities. Remove it.")
+
+def _type(values: list[Any]) -> str:
+    """The first type, of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
+    if not values:
+        return ""
+    labels = values[0] if isinstance(values[0], list | tuple) else [str(values[0]).strip(":")]
+    return ", ".join(map(str, labels))
+
+
+def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
+    aliases = data.get("aliases", [])
+    if not isinstance(aliases, list):
+        aliases = parse_json(str(aliases), f"Node {node!r}, aliases")
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        wrong(f"Node {node!r}", number, "aliases", data["aliases"], "a JSON list of strings")
+    return tuple(aliases)
+
+
+class Edge(NamedTuple):
+    """An edge with the number of its triple; `weight` counts where `strength` is None."""
+
+    order: int
+    names: tuple[str, str, str]
+    passage_id: str
+    strength: float | None
+    weight: float | None
+    confidence: float
+    description: str
+
+
+def _edges(graph: nx.Graph) -> Iterable[tuple[Hashable, Hashable, Attributes]]:
+    """The ends and attributes of every edge; a key that is a word ("steers", no id such as "e1") is its relation."""
+    if not graph.is_multigraph():
+        yield from graph.edges(data=True)
+        return
+    for head, tail, key, data in graph.edges(keys=True, data=True):
+        is_word = isinstance(key, str) and not any(map(str.isdigit, key))
+        yield head, tail, data if not is_word or relation_of(data) else {**data, "relation": key}
+
+
+def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
+    data = row.record
+    relation = relation_of(data)
+    notes[NO_RELATION] += not relation
+    strength, weight = _number(row, "strength"), _number(row, "weight")
+    confidence = _number(row, "confidence")
+    about = values_of("description", data)[:1]
+    return Edge(
+        order=_whole_number(row, "order"),
+        names=(head, relation or "related to", tail),
+        passage_id=str(data.get("passage_id", "")),
+        strength=strength,
+        weight=weight,
+        confidence=1.0 if confidence is None else confidence,
+        description="".join(map(str, about)),
+    )
+
+
+def _triples(edges: list[Edge], notes: Counter[str]) -> tuple[Triple, ...]:
+    """The triples, in their own order: networkx walks edges node by node."""
+    weighted = [edge.weight for edge in edges if edge.strength is None and edge.weight is not None]
+    scaled = iter(strengths_of(weighted, notes))
+    numbered = []
+    for edge in edges:
+        if edge.strength is not None:
+            strength = edge.strength
+        else:
+            strength = DEFAULT_STRENGTH if edge.weight is None else next(scaled)
+        triple = Triple(*edge.names, edge.passage_id, strength, edge.confidence, edge.description)
+        numbered.append((edge.order, triple))
+    return tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
+
+
+def _number(row: Row, field: str) -> float | None:
+    """An attribute as a number, also one written as text; None where it is missing."""
+    values = values_of(field, row.record)
+    if not values:
+        return None
+    number = number_of(values[0])
+    if number is None:
+        wrong(row.file, row.place, field, values[0], "a number")
+    return number
+
+
+def _whole_number(edge: Row, name: str) -> int:
+    """A whole number from 0, which it is where it is missing."""
+    number = edge.value((name,), int, "a whole number from 0") or 0
+    if isinstance(number, bool) or not 0 <= number < MAX_COUNT:
+        wrong(edge.file, edge.place, name, number, "a whole number from 0")
+    return int(number)

@@ -1,7 +1,8 @@
-"""A table of triples (TSV, CSV, Parquet, JSON Lines or rows in memory) -> triples of the corpus, entities and all.
+"""A table of triples (TSV, CSV, Parquet, JSON, JSON Lines or rows in memory) -> triples of the corpus and entities.
 
-Columns go by any of the names in `COLUMNS`. An `entities.jsonl` in the same folder is read for types, descriptions and
-aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
+Columns go by any of the names in `field_names`. An `entities.jsonl` in the same folder is read for types, descriptions
+and aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings
+meet.
 """
 
 from __future__ import annotations
@@ -12,35 +13,34 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
+from kg2rag.extraction.importers.field_names import FIELDS, columns_of, relation_of
+from kg2rag.extraction.importers.json_graph import read_json_values
+from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, number_of, strengths_of
 from kg2rag.text.normalisation import entity_key
-from kg2rag.text.records import DataError, existing, file_fingerprint, read_delimited, read_jsonl, read_parquet, wrong
+from kg2rag.text.records import (
+    DataError,
+    delimiter_of,
+    existing,
+    file_fingerprint,
+    read_delimited,
+    read_jsonl,
+    read_parquet,
+    wrong,
+)
 from kg2rag.types import Corpus, Triple
 
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "head": ("head", "subject", "subj", "h"),
-    "relation": ("relation", "predicate", "rel", "r"),
-    "tail": ("tail", "object", "obj", "t"),
-    "passage_id": ("passage_id", "chunk_id", "passage", "chunk"),
-    "strength": ("strength", "weight"),
-    "confidence": ("confidence", "llm_confidence"),
-    "head_type": ("head_type", "subject_type", "subj_type"),
-    "tail_type": ("tail_type", "object_type", "obj_type"),
-    "head_id": ("head_id", "subject_id", "subj_id"),
-    "tail_id": ("tail_id", "object_id", "obj_id"),
-    "description": ("description", "relation_description"),
-}
-REQUIRED = ("head", "relation", "tail", "passage_id")
-ONE_LINE = tuple(name for field, names in COLUMNS.items() for name in names if field != "description")
-"""Columns of a CSV whose cells hold no line break."""
-# The greatest value, and the one taken where none is given.
-RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
+MAX_STRENGTH = 10.0
+FORMATS = (".tsv", ".csv", ".txt", ".parquet", ".jsonl", ".json")
+DELIMITED = (".tsv", ".csv", ".txt")
 OUTSIDE = "triples of passages outside the corpus"
+NO_RELATION = "triples without a relation, called 'related to'"
 NAMES = ("name", "canonical_name")
-FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
+NAMED_RELATIONS = ("relation", "predicate", "relationship", "rel")
+"""Columns that name the relation of every row: a row in which it is blank has lost it."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,18 @@ class TriplesFile:
 
     Parameters
     ----------
-    path : a .tsv, .csv, .parquet or .jsonl file. Tables need a header. An empty passage id means that no passage states
-        the triple.
+    path : a .tsv, .csv, .txt, .parquet, .jsonl or .json file. Tables need a header; cells are apart by tabs, commas,
+        semicolons or bars, whichever the header has most. An empty passage id means that no passage states the triple.
     entities : JSON Lines with name, and optionally id, type, description and aliases (strings, or objects whose
         `surface` is one); of two records of one name, the first counts. By default `entities.jsonl` beside `path`.
     rows : the records in place of `path`.
+    needs_passages : whether a column must name the passages; without, a graph is linked to them by names.
     """
 
     path: Path | None = None
     entities: Path | None = None
     rows: tuple[Mapping[str, object], ...] | None = field(default=None, repr=False, hash=False)
+    needs_passages: bool = True
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.rows is None):
@@ -79,45 +81,52 @@ class TriplesFile:
         """The kind and the checksums of the files, or of the rows."""
         files = {name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None}
         rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
-        return file_fingerprint("triples", files, {"rows": rows})
+        return file_fingerprint("triples-2", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
 
-        Of several records of one name, the first that has a type describes it, else the last. `notes` counts triples
-        with a blank part or of confidence 0, and those of other passages; their optional fields are not looked at.
-        DataError where a column is missing, a value is of the wrong type or out of range, or every passage is unknown.
+        Of several records of one name, the first that has a type describes it, else the last. Weights become strengths,
+        see `strengths`. `notes` counts triples with a blank part or of confidence 0, and those of other passages; their
+        optional fields are not looked at. DataError: a column is missing, a value is of the wrong type or out of range,
+        or every passage is unknown.
         """
         notes: Counter[str] = Counter()
         entities: dict[str, Entity] = {}
-        triples: list[Triple] = []
-        known = frozenset(corpus.ids)
+        triples: list[tuple[Triple, float | None]] = []
+        known = frozenset(("", *corpus.ids))
         by_id, by_name = _described(self.entities)
         for number, record in self.records():
-            row = TripleRow(self.path or "rows", number, record)
-            head, relation, tail, passage = (row.text(part) for part in REQUIRED)
-            if not (head and relation and tail):
-                notes["triples with a blank part"] += 1
+            row = TripleRow(self.path or "graph", number, record)
+            parts = row.parts(needs_passage=self.needs_passages)
+            cause = row.fault(parts, known)
+            if cause:
+                notes[cause] += 1
                 continue
-            if not (confidence := row.ranged("confidence")):
-                notes["triples of confidence 0"] += 1
-                continue
-            if passage and passage not in known:
-                notes[OUTSIDE] += 1
-                continue
+            notes[NO_RELATION] += not parts[1]
             ends = []
-            for end, name in (("head", head), ("tail", tail)):
+            for end, name in (("head", parts[0]), ("tail", parts[2])):
                 entity = by_id.get(row.text(f"{end}_id")) or by_name.get(entity_key(name)) or Entity(name)
-                if type_ := entity.type or row.text(f"{end}_type"):
+                type_ = entity.type or row.text(f"{end}_type")
+                if type_:
                     entity = replace(entity, type=type_)
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
                 ends.append(entity.name)
-            weights = row.ranged("strength"), confidence
-            triples.append(Triple(ends[0], relation, ends[1], passage, *weights, row.text("description")))
+            strength, confidence = row.ranged("strength", MAX_STRENGTH), row.ranged("confidence", 1)
+            triple = Triple(
+                ends[0],
+                parts[1] or "related to",
+                ends[1],
+                parts[3],
+                DEFAULT_STRENGTH if strength is None else strength,
+                1.0 if confidence is None else confidence,
+                row.text("description"),
+            )
+            triples.append((triple, row.weight() if strength is None else None))
         if notes[OUTSIDE] and not triples:
-            raise DataError(f"{self.path or 'rows'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
+            raise DataError(f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
+        return Extraction(_weighted(triples, notes), entities=tuple(entities.values()), notes=notes)
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""
@@ -125,35 +134,110 @@ class TriplesFile:
             return enumerate(self.rows or (), start=1)
         if self.path.suffix == ".jsonl":
             return read_jsonl(self.path)
-        if self.path.suffix != ".parquet":
-            return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
+        if self.path.suffix == ".json":
+            return enumerate(_json_records(self.path), start=1)
+        if self.path.suffix in DELIMITED:
+            return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
         batches = read_parquet(self.path).to_batches(10_000)
         return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
+
+
+def _is_one_line(column: str) -> bool:
+    """Whether the cells of a column of a CSV hold no line break."""
+    return any(columns_of(name, (column,)) for name in FIELDS if name not in ("description", "node_description"))
+
+
+def _json_records(file: Path) -> list[Mapping[str, object]]:
+    """The triples of a JSON file: objects, or lists of head, relation and tail."""
+    values = read_json_values(file)
+    if isinstance(values, dict):
+        values = next((member for name, member in values.items() if name in ("triples", "triplets")), values)
+    if not isinstance(values, list):
+        raise DataError(f"{file}: a {type(values).__name__} at the top. Give a list of triples, or a graph.")
+    records: list[Mapping[str, object]] = []
+    for number, value in enumerate(values, start=1):
+        if isinstance(value, list) and len(value) == 3:
+            value = dict(zip(("head", "relation", "tail"), value, strict=True))
+        if not isinstance(value, dict):
+            wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
+        records.append(value)
+    return records
+
+
+def _weighted(triples: list[tuple[Triple, float | None]], notes: Counter[str]) -> tuple[Triple, ...]:
+    """The triples, those that have a weight with the strength of it."""
+    weights = [weight for _, weight in triples if weight is not None]
+    scaled = iter(strengths_of(weights, notes))
+    return tuple(triple if weight is None else replace(triple, strength=next(scaled)) for triple, weight in triples)
 
 
 @dataclass(frozen=True)
 class TripleRow(Row):
     """One record, its fields by our names."""
 
-    def text(self, name: str) -> str:
-        """A field as a stripped string; "" where it is null, or optional and missing."""
-        if name in REQUIRED and self.record.keys().isdisjoint(COLUMNS[name]):
-            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[name])
-            raise DataError(f"{self.file}, record {self.number}: no {name}. Columns: {given}; allowed: {allowed}.")
-        return sys.intern(self.string(*COLUMNS[name]).strip())  # names and passages occur in many rows
+    def parts(self, *, needs_passage: bool) -> tuple[str, str, str, str]:
+        """Head, relation, tail and passage; "" where one is blank. DataError where the record lacks a column."""
+        for name in ("head", "tail", "passage_id"):
+            if not self.columns(name) and (needs_passage or name != "passage_id"):
+                self._lacks(name)
+        return self.text("head"), sys.intern(relation_of(self.record)), self.text("tail"), self.text("passage_id")
 
-    def ranged(self, name: str) -> float:
-        """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""
-        greatest, default = RANGES[name]
-        value = self.value(COLUMNS[name], object, "a number")
-        if value is None or value == "":
-            return default
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            wrong(self.file, self.number, name, value, "a number")
-        if not (0 < number <= greatest or (name == "confidence" and number == 0)):
-            wrong(self.file, self.number, name, value, f"above 0, at most {greatest:g}")
+    def _lacks(self, name: str) -> NoReturn:
+        columns, allowed = ", ".join(map(str, self.record)) or "none", ", ".join(FIELDS[name])
+        raise DataError(
+            f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: {columns}; "
+            f"allowed: {allowed}. Is the first line no header? Write one."
+        )
+
+    def fault(self, parts: tuple[str, str, str, str], known: frozenset[str]) -> str:
+        """Why the record is no triple of the corpus; "" where it is one."""
+        head, relation, tail, passage = parts
+        has_relation = any(column.lower() in NAMED_RELATIONS for column in self.columns("relation"))
+        if not (entity_key(head) and entity_key(tail)) or (has_relation and not relation):
+            return "triples with a blank part"
+        if self._number("confidence") == 0:
+            return "triples of confidence 0"
+        return OUTSIDE if passage not in known else ""
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """The columns of the record that may hold a field."""
+        return columns_of(name, tuple(map(str, self.record)))
+
+    def text(self, name: str) -> str:
+        """A field as a stripped string; "" where it is null or missing."""
+        for column in self.columns(name)[:1]:
+            value = self.record[column]
+            if value is None or value != value:
+                return ""
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                wrong(self.file, self.place, column, value, "a string")
+            return sys.intern(str(value).strip())  # names and passages occur in many rows
+        return ""
+
+    def _number(self, name: str) -> float | None:
+        """A field as a number; None where it is blank or missing."""
+        for column in self.columns(name)[:1]:
+            value = self.record[column]
+            if value is None or value == "":
+                return None
+            number = number_of(value)
+            if number is None:
+                wrong(self.file, self.place, column, value, "a number")
+            return number
+        return None
+
+    def weight(self) -> float | None:
+        """The weight, in any range."""
+        return self._number("weight")
+
+    def ranged(self, name: str, greatest: float) -> float | None:
+        """A field as a number above 0; None where it is blank or missing."""
+        number = self._number(name)
+        if number is not None and not 0 < number <= greatest:
+            value = self.record[self.columns(name)[0]]
+            wrong(self.file, self.place, name, value, f"above 0, at most {greatest:g}")
         return number
 
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
-from kg2rag.extraction.importers.networkx_graph import GraphMLFile, extraction_of_networkx
+from kg2rag.extraction.importers.graph_files import GraphFile
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, Triple
@@ -39,7 +40,7 @@ extractions = st.builds(
 def test_a_graph_of_ours_comes_back_equal_from_its_file(tmp_path: Path, extraction: Extraction) -> None:
     graph = KnowledgeGraph.build(extraction, CORPUS)
     file = written(tmp_path, graph.to_networkx(passages=True))
-    assert KnowledgeGraph.build(GraphMLFile(file).extract(CORPUS), CORPUS) == graph
+    assert KnowledgeGraph.build(GraphFile(file).extract(CORPUS), CORPUS) == graph
 
 
 def test_an_undirected_graph_with_passages_keeps_its_mentions() -> None:
@@ -59,11 +60,11 @@ def foreign() -> nx.DiGraph:
 def test_the_attributes_of_other_tools_are_read(tmp_path: Path) -> None:
     graph = foreign()
     graph.add_edge("n0", "n1")
-    found = GraphMLFile(written(tmp_path, graph)).extract(CORPUS)
+    found = GraphFile(written(tmp_path, graph)).extract(CORPUS)
     made, without = Triple("Tim Burton", "directed", "Ed Wood", "p1", 8.0, 0.5), ("Ed Wood", "related to", "Tim Burton")
     assert found.triples == (made, Triple(*without, ""))
     assert found.entities == (Entity("Tim Burton"), Entity("Ed Wood", "film"))
-    assert found.notes == {"edges without a relation, called 'related to'": 1}
+    assert found.notes == {"edges without a relation, called 'related to'": 1, "entities named by label": 2}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_the_attributes_of_other_tools_are_read(tmp_path: Path) -> None:
 def test_what_an_edge_cannot_have_names_the_file(tmp_path: Path, data: dict[str, object], message: str) -> None:
     graph = nx.DiGraph([("a", "b", {"relation": "r", **data})])
     with pytest.raises(ValueError, match=f"graph.graphml: .*{message}"):
-        GraphMLFile(written(tmp_path, graph)).extract(CORPUS)
+        GraphFile(written(tmp_path, graph)).extract(CORPUS)
 
 
 @pytest.mark.parametrize(("contents", "message"), [("nothing", "no XML"), ("<html></html>", "no GraphML")])
@@ -87,14 +88,14 @@ def test_a_file_that_is_no_graphml_is_named(tmp_path: Path, contents: str, messa
     file = tmp_path / "graph.graphml"
     file.write_text(contents)
     with pytest.raises(ValueError, match=f"graph.graphml: {message}"):
-        GraphMLFile(file).extract(CORPUS)
+        GraphFile(file).extract(CORPUS)
 
 
 def test_the_fingerprint_follows_the_contents(tmp_path: Path) -> None:
-    one = GraphMLFile(written(tmp_path, foreign()))
+    one = GraphFile(written(tmp_path, foreign()))
     assert isinstance(one, Extractor)
     before = one.fingerprint
-    assert GraphMLFile(written(tmp_path, nx.DiGraph())).fingerprint != before
+    assert GraphFile(written(tmp_path, nx.DiGraph())).fingerprint != before
 
 
 @pytest.mark.parametrize(
@@ -116,4 +117,4 @@ def test_xml_that_networkx_would_take_and_is_no_graph_is_refused(
     assert before in text
     file.write_text(text.replace(before, after, 1))
     with pytest.raises(DataError, match=f"graph.graphml: .*{message}"):
-        GraphMLFile(file).extract(CORPUS)
+        GraphFile(file).extract(CORPUS)

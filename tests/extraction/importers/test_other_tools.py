@@ -1,0 +1,280 @@
+"""Graphs in the files that other tools write: what each of them means, worked out by hand.
+
+The forms are those of Gephi (gephi/gephi#1516, #708), yEd (dondi/GRNsight#321), Neo4j's APOC
+(neo4j-contrib/neo4j-apoc-procedures#478, #1449, #4151, pull 1676), networkx (#2328, #2750, #8611) and stellargraph
+(#1822).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pandas as pd
+import pytest
+
+from kg2rag import KnowledgeBase
+from kg2rag.compute import Store
+from kg2rag.extraction import Entity
+from kg2rag.extraction.entity_matching import graph_of
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.types import corpus_of
+
+CORPUS = corpus_of(
+    {
+        "p1": {"title": "Halina", "text": "The Halina is a ferry. Marek Lund steers it."},
+        "p2": {"title": "Marek Lund", "text": "Marek Lund is a captain. Ida Berg employs him."},
+        "p3": {"title": "Ida Berg", "text": "Ida Berg leads the harbour office."},
+    }
+)
+STEERS, EMPLOYS = "Marek Lund -[steers]-> Halina", "Ida Berg -[employs]-> Marek Lund"
+NODES = [{"id": 1, "name": "Marek Lund"}, {"id": 2, "name": "Halina"}, {"id": 3, "name": "Ida Berg"}]
+APOC_NODES = [
+    {"type": "node", "id": str(node["id"]), "labels": ["X"], "properties": {"name": node["name"]}} for node in NODES
+]
+APOC_EDGES = [
+    {"type": "relationship", "id": "0", "label": "steers", "start": {"id": "1"}, "end": {"id": "2"}},
+    {"type": "relationship", "id": "1", "label": "employs", "start": {"id": "3"}, "end": {"id": "1"}},
+]
+ENDS = [(1, 2, "steers"), (3, 1, "employs")]
+GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">{keys}
+<graph edgedefault="directed">{body}</graph></graphml>"""
+YED = GRAPHML.format(
+    keys='<key for="node" id="d6" yfiles.type="nodegraphics"/><key for="edge" id="d10" yfiles.type="edgegraphics"/>',
+    body="".join(
+        f'<node id="n{node["id"]}"><data key="d6"><y:ShapeNode><y:NodeLabel>{node["name"]}</y:NodeLabel></y:ShapeNode>'
+        "</data></node>"
+        for node in NODES
+    )
+    + "".join(
+        f'<edge id="e{n}" source="n{head}" target="n{tail}"><data key="d10"><y:PolyLineEdge><y:EdgeLabel>{name}'
+        "</y:EdgeLabel></y:PolyLineEdge></data></edge>"
+        for n, (head, tail, name) in enumerate(ENDS)
+    ),
+)
+UNDECLARED = GRAPHML.format(
+    keys='<key id="name" for="node" attr.name="name"/>',
+    body="".join(
+        f'<node id="n{node["id"]}"><data key="labels">:Thing</data><data key="name">{node["name"]}</data></node>'
+        for node in NODES
+    )
+    + "".join(
+        f'<edge id="e{n}" source="n{head}" target="n{tail}"><data key="label">{name}</data></edge>'
+        for n, (head, tail, name) in enumerate(ENDS)
+    ),
+)
+LANGCHAIN_GRAPHML = GRAPHML.format(
+    keys="".join(f'<key id="{name}" for="all" attr.name="{name}" attr.type="string"/>' for name in ("id", "label")),
+    body="".join(f'<node id="n{node["id"]}"><data key="id">{node["name"]}</data></node>' for node in NODES)
+    + "".join(
+        f'<edge source="n{head}" target="n{tail}"><data key="label">{name}</data></edge>' for head, tail, name in ENDS
+    ),
+)
+GEXF = """<gexf xmlns="{namespace}" version="1.3"><graph defaultedgetype="directed"><nodes>{nodes}</nodes>
+<edges>{edges}</edges></graph></gexf>"""
+GEXF_PARTS = {
+    "nodes": "".join(f'<node id="{node["id"]}" label="{node["name"]}"/>' for node in NODES),
+    "edges": "".join(
+        f'<edge id="{n}" source="{head}" target="{tail}" label="{name}" weight="2.0"/>'
+        for n, (head, tail, name) in enumerate(ENDS)
+    ),
+}
+GML = (
+    "graph [ directed 1 "
+    + " ".join(f'node [ id {node["id"]} label "{node["name"]}" ]' for node in NODES)
+    + " ".join(f' edge [ source {head} target {tail} label "{name}" ]' for head, tail, name in ENDS)
+    + " ]"
+)
+NAMED = {node["id"]: node["name"] for node in NODES}
+TRIPLES = [(NAMED[head], name, NAMED[tail]) for head, tail, name in ENDS]
+LINKS = [{"source": head, "target": tail, "relation": name} for head, tail, name in ENDS]
+FILES: dict[str, tuple[str, str]] = {
+    "yEd": ("a.graphml", YED),
+    "APOC, keys not declared": ("a.graphml", UNDECLARED),
+    "LangChain's ids": ("a.graphml", LANGCHAIN_GRAPHML),
+    "GEXF 1.2": ("a.gexf", GEXF.format(namespace="http://www.gexf.net/1.2draft", **GEXF_PARTS)),
+    "GEXF 1.3": ("a.gexf", GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS)),
+    "GML": ("a.gml", GML),
+    "node-link, old": ("a.json", json.dumps({"directed": True, "nodes": NODES, "links": LINKS})),
+    "node-link, new": ("a.json", json.dumps({"directed": True, "nodes": NODES, "edges": LINKS})),
+    "D3, by place": (
+        "a.json",
+        json.dumps({"nodes": [{"name": node["name"]} for node in NODES]})[:-1]
+        + ', "links": [{"source": 0, "target": 1, "type": "steers"}, {"source": 2, "target": 0, "type": "employs"}]}',
+    ),
+    "APOC, JSON lines": ("a.json", "\n".join(map(json.dumps, APOC_NODES + APOC_EDGES))),
+    "APOC, JSON Lines": ("a.jsonl", "\n".join(map(json.dumps, APOC_NODES + APOC_EDGES))),
+    "APOC, a list": ("a.json", json.dumps(APOC_NODES + APOC_EDGES)),
+    "APOC, two lists": ("a.json", json.dumps({"nodes": APOC_NODES, "rels": APOC_EDGES})),
+    "APOC, ids as keys": (
+        "a.json",
+        json.dumps({"nodes": {n["id"]: n for n in APOC_NODES}, "rels": {e["id"]: e for e in APOC_EDGES}}),
+    ),
+    "APOC, CSV": (
+        "a.csv",
+        "_id,_labels,name,_start,_end,_type\n"
+        + "".join(f"{node['id']},:X,{node['name']},,,\n" for node in NODES)
+        + "".join(f",,,{head},{tail},{name}\n" for head, tail, name in ENDS),
+    ),
+    "Cytoscape": (
+        "a.cyjs.json",
+        json.dumps(
+            {
+                "elements": {
+                    "nodes": [{"data": {"id": str(node["id"]), "shared_name": node["name"]}} for node in NODES],
+                    "edges": [
+                        {"data": {"source": str(head), "target": str(tail), "interaction": name}}
+                        for head, tail, name in ENDS
+                    ],
+                }
+            }
+        ),
+    ),
+    "JSON Graph Format": (
+        "a.json",
+        json.dumps(
+            {
+                "graph": {
+                    "nodes": {str(node["id"]): {"label": node["name"]} for node in NODES},
+                    "edges": [
+                        {"source": str(head), "target": str(tail), "relation": name} for head, tail, name in ENDS
+                    ],
+                }
+            }
+        ),
+    ),
+    "LangChain": (
+        "a.json",
+        json.dumps(
+            {
+                "nodes": [{"id": node["name"], "type": "Person"} for node in NODES],
+                "relationships": [
+                    {"source": {"id": head, "type": "Person"}, "target": {"id": tail}, "type": name}
+                    for head, name, tail in TRIPLES
+                ],
+            }
+        ),
+    ),
+    "LlamaIndex": (
+        "a.json",
+        json.dumps(
+            {
+                "nodes": {name: {"label": "entity", "name": name, "properties": {}} for name in NAMED.values()},
+                "relations": {
+                    str(n): {"label": name, "source_id": head, "target_id": tail}
+                    for n, (head, name, tail) in enumerate(TRIPLES)
+                },
+            }
+        ),
+    ),
+    "JSON triples": ("a.json", json.dumps(TRIPLES)),
+    "Gephi's edges": (
+        "a.csv",
+        "Source;Target;Type;Id;Label;Weight\n"
+        + "".join(f"{head};{tail};Directed;{n};{name};1.0\n" for n, (head, name, tail) in enumerate(TRIPLES)),
+    ),
+    "tabs in a .csv": ("a.csv", "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES)),
+    "bars": ("a.txt", "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES)),
+    "Neo4j's import": ("a.csv", ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_file_of_another_tool_has_its_names_and_relations(tmp_path: Path, form: str) -> None:
+    name, contents = FILES[form]
+    (tmp_path / name).write_text(contents)
+    graph = KnowledgeBase.build(CORPUS, graph=tmp_path / name, store=Store(tmp_path)).graph
+    assert sorted(graph.names) == ["Halina", "Ida Berg", "Marek Lund"]
+    assert sorted(str(graph.triple(at)) for at in range(graph.n_triples)) == [EMPLOYS, STEERS]
+    assert [graph.triple(at).passage_id for at in range(2) if str(graph.triple(at)) == EMPLOYS] == ["p2"]
+
+
+def test_an_edge_list_of_pandas_needs_no_relation() -> None:
+    frame = pd.DataFrame({"source": ["Marek Lund"], "target": ["Halina"], "weight": [7]})
+    found = graph_of(frame).extract(CORPUS)
+    assert [str(triple) for triple in found.triples] == ["Marek Lund -[related to]-> Halina"]
+    assert found.notes["triples without a relation, called 'related to'"] == 1
+
+
+def test_weights_are_scaled_and_strengths_are_not() -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", relation="r", weight="31.0")  # a file without types has texts
+    graph.add_edge("b", "c", relation="r", weight=7)
+    graph.add_edge("c", "d", relation="r", strength=2.0)
+    found = extraction_of_networkx(graph)
+    # ln 32 = 5 ln 2 and ln 8 = 3 ln 2: 7 is three fifths of 31.
+    assert [triple.strength for triple in found.triples] == [10.0, 6.0, 2.0]
+    assert found.notes == {"relations whose weight was scaled, 31 to strength 10": 2}
+
+
+def test_a_table_whose_weights_exceed_ten_is_read() -> None:
+    rows = [
+        {"head": "Marek Lund", "relation": "r", "tail": "Halina", "weight": 31},
+        {"head": "Ida Berg", "relation": "r", "tail": "Halina", "weight": 7},
+    ]
+    assert [triple.strength for triple in graph_of(rows).extract(CORPUS).triples] == [10.0, 6.0]
+
+
+def test_labels_that_repeat_are_types_and_ids_that_are_names_stay() -> None:
+    graph = nx.DiGraph()
+    for name, label in (("Marek Lund", "Person"), ("Ida Berg", "Person"), ("Halina", "Ship")):
+        graph.add_node(name, label=label)
+    assert extraction_of_networkx(graph).entities == (
+        Entity("Marek Lund", "Person"),
+        Entity("Ida Berg", "Person"),
+        Entity("Halina", "Ship"),
+    )
+    numbered = nx.DiGraph()
+    for number, label in enumerate(("Person", "Person", "Person", "Ship")):
+        numbered.add_node(f"n{number}", label=label)
+    assert extraction_of_networkx(numbered).entities[2:] == (Entity("n2", "Person"), Entity("n3", "Ship"))
+
+
+def test_words_as_keys_of_a_multigraph_are_relations_and_ids_are_none() -> None:
+    graph = nx.MultiDiGraph([("a", "b", "steers"), ("a", "b", "owns"), ("b", "c", "e1")])
+    assert [triple.relation for triple in extraction_of_networkx(graph).triples] == ["steers", "owns", "related to"]
+
+
+def test_blank_entities_are_left_out_with_their_edges_and_counted() -> None:
+    graph = nx.DiGraph([("n1", "n2"), ("n2", "n3")])
+    nx.set_node_attributes(graph, {"n1": "Marek Lund", "n2": "Halina", "n3": " "}, "name")
+    found = extraction_of_networkx(graph)
+    assert [entity.name for entity in found.entities] == ["Marek Lund", "Halina"]
+    assert [str(triple) for triple in found.triples] == ["Marek Lund -[related to]-> Halina"]
+    assert found.notes["blank entities, left out"] == found.notes["edges of blank entities, left out"] == 1
+
+
+def test_how_nodes_are_named_is_counted() -> None:
+    graph = nx.DiGraph()
+    graph.add_node("n1", title="Halina")
+    graph.add_node("n2", name="Marek Lund")
+    graph.add_node("n3")
+    notes = extraction_of_networkx(graph).notes
+    assert notes == {
+        "entities named by title": 1,
+        "entities named by name": 1,
+        "entities named by the id of the node": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "words"),
+    [
+        ("a.csv", "who,does,whom\nMarek Lund,steers,Halina\n", ["a.csv", "who, does, whom", "subject"]),
+        ("a.tsv", "Marek Lund\tsteers\tHalina\n" * 2, ["a.tsv", "Marek Lund, steers, Halina", "header"]),
+        ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),
+        ("a.json", '{"facts": 3}', ["a.json", "dict"]),
+        ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),
+        ("a.gexf", "<gexf/>", ["a.gexf", "GEXF"]),
+        ("a.gml", "graph [ node [ ] ]", ["a.gml", "GML"]),
+    ],
+)
+def test_what_is_no_graph_is_refused_with_the_file_and_what_it_has(
+    tmp_path: Path, name: str, contents: str, words: list[str]
+) -> None:
+    (tmp_path / name).write_text(contents)
+    with pytest.raises(ValueError, match=words[0]) as raised:
+        KnowledgeBase.build(CORPUS, graph=tmp_path / name, store=Store(tmp_path)).graph  # noqa: B018
+    assert all(word in str(raised.value) for word in words)
