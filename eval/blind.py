@@ -34,7 +34,7 @@ from typing import Annotated
 import typer
 
 import kg2rag
-from kg2rag.datasets.document_files import html
+from kg2rag.datasets.documents.html import read_html
 from kg2rag.text.records import sha256
 from kg2rag.types import Passage
 
@@ -178,7 +178,7 @@ def headings(file: Path) -> Mapping[str, str]:
     """The headings of a FAQ's page as a passage begins with them, cut at 100 characters, and whole; else none."""
     if file.parent.name != FAQ:
         return {}
-    return {block.text[:100]: block.text for block in html(file)[1] if block.level}
+    return {block.text[:100]: block.text for block in read_html(file.read_bytes())[0].blocks if block.level}
 
 
 def divided(passage: Passage, whole: Mapping[str, str]) -> tuple[list[str], str, str]:

@@ -20,7 +20,7 @@ from matplotlib import rc_context
 from studies import MARK, RESULTS, ROOT, TEXTS, Study, read, register
 
 from kg2rag import Ledger, SweepResult, plots
-from kg2rag.evaluation.score_table import score_table
+from kg2rag.evaluation.significance import score_table
 from kg2rag.experiments.reproduction import Reproduction
 from kg2rag.report.markup import pipe_table
 

@@ -16,7 +16,7 @@ import pandas as pd
 from markdown import number, page, percent, shell, starred, table
 
 import kg2rag.retrievers
-from kg2rag.evaluation.score_table import SUFFIX
+from kg2rag.evaluation.significance import SHUFFLED
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.contract import Tuned
 
@@ -85,7 +85,7 @@ class Study:
 
     def section(self) -> str:
         """Its section of a page: size, command, tables and origin."""
-        has_placebos = any(name.endswith(SUFFIX) for name in self.scores["system"])
+        has_placebos = any(name.endswith(SHUFFLED) for name in self.scores["system"])
         if has_placebos:
             tables = [self.graphs(), TEXTS["shuffled"]["about"]]
         else:
@@ -137,7 +137,7 @@ class Study:
         rows = []
         for name in self.recall.index:
             strategy, _, graph = name.partition(".")
-            has_placebo = f"{name}{SUFFIX}" in self.recall.index
+            has_placebo = f"{name}{SHUFFLED}" in self.recall.index
             if graph and not has_placebo:
                 continue
             gain = self.gain(name) if has_placebo else ["", ""]
@@ -148,7 +148,7 @@ class Study:
     def gain(self, name: str) -> list[str]:
         """Recall@5 over the shuffled graphs with its deviation, and the points above it."""
         real = self.recall.loc[name]
-        placebo = self.recall.loc[f"{name}{SUFFIX}"]
+        placebo = self.recall.loc[f"{name}{SHUFFLED}"]
         spread = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
         return [spread, f"{100 * (real['mean'] - placebo['mean']):+.1f}"]
 

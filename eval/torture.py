@@ -114,7 +114,7 @@ def save(folder: Path) -> object:
 def _compared(name: str) -> Comparison:
     run = {"old": seeds.run(), "new": seeds.run() | {"q2": []}}[name]
     systems = {each: kg2rag.Recorded(seeds.CORPUS, own) for each, own in ((name, run), ("dense", seeds.run()))}
-    return kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"], progress=False)
+    return kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"])
 
 
 def sweep(folder: Path) -> object:

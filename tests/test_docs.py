@@ -88,7 +88,7 @@ def test_the_strategy_finds_pages_by_title_and_explains_their_scores(strategy: s
 
 def test_the_strategy_is_compared_like_any_other(strategy: str, kb: KnowledgeBase) -> None:
     data = kg2rag.load("bundled", limit=20)
-    result = kg2rag.compare(systems.build_all(kb, ["bm25", strategy]), data, metrics=["recall@5"], progress=False)
+    result = kg2rag.compare(systems.build_all(kb, ["bm25", strategy]), data, metrics=["recall@5"])
     assert list(result.scores["system"]) == ["bm25", "title_match"]
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import kg2rag
 from kg2rag.evaluation import evaluate
-from kg2rag.evaluation.score_table import score_table
-from kg2rag.evaluation.tables import ABOUT
+from kg2rag.evaluation.per_query import ABOUT
+from kg2rag.evaluation.significance import score_table
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.adapters.trec import name_of
 from kg2rag.types import QADataset

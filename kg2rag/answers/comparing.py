@@ -14,7 +14,7 @@ from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
 from kg2rag.answers.scores import Rules, check_answers, mean_scores, score_answers
 from kg2rag.compute import new_outputs
-from kg2rag.evaluation.comparing import given_systems
+from kg2rag.evaluation.named_systems import name_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of
@@ -108,7 +108,7 @@ def compare_answers(
     """
     require("rules", rules, Rules)
     require("k", k, int, at_least(1))
-    given = given_systems(systems, None, data)
+    given = name_systems(systems, None, data)
     check_answers(data)
     contexts, answers, scores = {}, {}, {}
     for name, (system, *_) in given.items():

@@ -27,7 +27,7 @@ class Asked:
 
     metrics: str | None = opt(None, METRICS)
     k: int = opt(100, "Hits a query.", "--k", min=1)
-    baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
+    baseline: str | None = opt(None, "Tested against; hybrid by default, otherwise dense or the first.")
     out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
     fresh: bool = opt(False, "Run all systems anew, in place of what is stored.", "--fresh")
     open: bool = opt(False, "Open the report in a browser.", "--open")
@@ -37,8 +37,7 @@ class Asked:
         from kg2rag.evaluation.metrics import DEFAULT_METRICS
 
         metrics = DEFAULT_METRICS if self.metrics is None else split_names(self.metrics)
-        own = {name: getattr(self, name) for name in ("k", "baseline", "fresh")}
-        return {**own, "metrics": metrics, "command": _command()}
+        return {"k": self.k, "baseline": self.baseline, "fresh": self.fresh, "metrics": metrics}
 
 
 @spread(dataset="bundled")
@@ -52,12 +51,11 @@ def compare(
     much the systems agree, and a page in which their hits are judged.
     """
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation import compare
+    from kg2rag.evaluation import CompareOptions, compare
     from kg2rag.evaluation.storage import require_place
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import TerminalTable
 
-    options = asked.options() | {"seed": data.seed}
     sets = data.several(further or [])
     folder = asked.out or Path("reports") / "+".join(sets)
     places = {name: folder / name if further else folder for name in sets}
@@ -71,8 +69,9 @@ def compare(
         announce(places[name], one.name, None if further else list(systems))
     if further or first.questions:
         with by.open():
-            counter = counter_of(on.encoder())
-            result: Any = compare(systems, loaded if further else first, folder=folder, counter=counter, **options)
+            options = CompareOptions(counter=counter_of(on.encoder()), seed=data.seed, command=_command())
+            compared: Any = loaded if further else first
+            result: Any = compare(systems, compared, folder=folder, options=options, **asked.options())
         print_rich(result)
         if further and len(result.metrics) > 1:
             print_rich(TerminalTable(result.macro_sheet))
@@ -93,7 +92,7 @@ def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw:
     """Without any gold: how much the systems agree, and a page in which their hits are judged."""
     from kg2rag.compute import write_outputs
     from kg2rag.datasets import known_items
-    from kg2rag.evaluation.overlap import POOLED, agreement
+    from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
     from kg2rag.types import Query
 
     queries, said = data.unjudged[: draw.limit], "No question has gold."
@@ -103,7 +102,7 @@ def _page_to_judge(folder: Path, systems: dict[str, Any], data: QADataset, draw:
         said = f"There are no questions: {len(queries)} headings and sentences of the documents are asked instead."
     if not queries:
         raise ValueError(f"{data.name} has no heading and no sentence to ask. Give --questions FILE.")
-    result = agreement(systems, replace(data, unjudged=queries), POOLED)
+    result = agreement(systems, replace(data, unjudged=queries), POOL_DEPTH)
     write_outputs(folder, "comparison", {"report.html": result.to_html().encode()})
     print_line(result)
     print_line(f"{said} Judge hits in the report, then compare with the file that it saves: --questions FILE.")
@@ -123,7 +122,7 @@ def compare_graphs(
 ) -> None:
     """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation import compare
+    from kg2rag.evaluation import CompareOptions, compare
     from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
@@ -152,9 +151,7 @@ def compare_graphs(
             graphs={**kbs, **shuffled},
             metrics=split_names(metrics),
             baseline="dense",
-            seed=data.seed,
-            command=_command(),
-            counter=counter_of(first.embedder),
+            options=CompareOptions(seed=data.seed, command=_command(), counter=counter_of(first.embedder)),
         )
     result.save(folder)
     print_rich(result)

@@ -113,7 +113,7 @@ def report_graph(
     hops: int = opt(3, "Triples walked from a question's entities, at most.", min=0),
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
-    from kg2rag.evaluation.ceilings import graph_report
+    from kg2rag.evaluation.graph_headroom import graph_report
     from kg2rag.knowledge import KnowledgeBase
 
     questions = data.load()

@@ -1,7 +1,7 @@
-"""Rankings and gold -> scores, significance, and a table one can publish.
+"""Runs of systems and gold -> scores -> what is shown of them: tables, tests, a verdict, pages.
 
-`compare` runs systems side by side; `evaluate` scores rankings that exist; `Comparison` is the result, `Comparisons`
-that on several sets.
+`compare` runs systems side by side; `Comparison` is its result on one data set, `Comparisons` that on several;
+`evaluate` scores rankings that exist.
 """
 
 from lazy_loader import attach_stub

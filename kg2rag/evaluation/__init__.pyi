@@ -1,7 +1,8 @@
-"""What the room offers to the rooms above it."""
+"""The public names of this room."""
 
-from .comparing import compare as compare
-from .comparison import Comparison as Comparison
-from .comparisons import Comparisons as Comparisons
+from .comparison import CompareOptions as CompareOptions
+from .comparison import compare as compare
 from .metrics import evaluate as evaluate
+from .multi_result import Comparisons as Comparisons
 from .overlap import agreement as agreement
+from .result import Comparison as Comparison

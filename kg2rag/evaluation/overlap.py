@@ -1,6 +1,6 @@
-"""Systems + questions without gold -> how much their rankings agree, where they differ most, and hits to be judged.
+"""Systems and questions without gold -> how much their rankings agree, where they differ most, and hits to be judged.
 
-Agreement is no quality: two systems may agree on what is wrong. Where they differ a few judgements tell most.
+Agreement is not quality: two systems may agree on wrong passages. Judgements tell most where the systems differ.
 
 Reference: Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings", ACM TOIS 28 (2010), Eq. 32.
 """
@@ -16,43 +16,48 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from kg2rag.evaluation.statistics import planning_constants
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import Labelling
 from kg2rag.report.html import HtmlPage, document, render
 from kg2rag.retrievers.systems import build_all
-from kg2rag.types import QADataset, Query, Ranking, require_k
+from kg2rag.text.cells import visible
+from kg2rag.types import Corpus, QADataset, Query, Ranking, require_k
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 PERSISTENCE = 0.9
 """The chance to read on after each hit: the first ten then have 86 % of the weight [Webber et al. 2010]."""
-POOLED = 5
+POOL_DEPTH = 5
 """Hits of each system that the page of a comparison has to be judged."""
 
 
 def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> float:
-    """Of two rankings, extrapolated beyond the shorter of them: 0 for nothing in common, 1 for the same.
+    """The overlap of two rankings, extrapolated beyond the shorter: 0 for nothing in common, 1 for equal rankings.
 
     >>> [round(rank_biased_overlap(*both), 3) for both in (("abc", "abc"), ("ab", "cd"), ("ab", "ac"))]
     [1.0, 0.0, 0.55]
     """
     depth = min(len(a), len(b))
-    if not depth:
+    if depth == 0:
         return float(len(a) == len(b))
-    shared = np.array([len(set(a[:d]) & set(b[:d])) for d in range(1, depth + 1)])
-    agreement, at = shared / np.arange(1, depth + 1), np.arange(1, depth + 1)
-    return float(agreement[-1] * p**depth + (1 - p) / p * (agreement * p**at).sum())
+    depths = np.arange(1, depth + 1)
+    shared = np.array([len(set(a[:d]) & set(b[:d])) for d in depths.tolist()])
+    overlap = shared / depths
+    return float(overlap[-1] * p**depth + (1 - p) / p * (overlap * p**depths).sum())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agreement(HtmlPage):
-    """How much systems agree; in Jupyter the tables, `label()` their hits to be judged, `to_html()` a page of both.
+    """How much systems agree: in Jupyter the tables, `label()` the hits to be judged, `to_html()` a page of both.
 
+    Attributes
+    ----------
     rankings : system -> its first k hits for each query.
-    per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the first k, over the
-        longer list), rbo.
-    data : the set whose questions without gold these are, None where texts were asked.
+    per_query : one row per pair and question: a, b, query_id, question, overlap (shared hits of the first k, divided by
+        the length of the longer list), rbo.
+    data : the data set whose questions without gold were asked; None if the questions are texts.
     """
 
     queries: Sequence[Query]
@@ -72,62 +77,90 @@ class Agreement(HtmlPage):
         return grouped.reset_index().sort_values("rbo", kind="stable").head(limit).reset_index(drop=True)
 
     def pool(self) -> dict[str, list[str]]:
-        """Question -> the hits of all systems, each once, by a checksum of question and passage: not by who found them.
+        """Question -> the hits of all systems, each once, ordered by a checksum, which hides the system that found it.
 
-        The questions on which systems differ most stand first.
+        The questions on which the systems differ most come first.
         """
-        found: dict[str, set[str]] = {query.id: set() for query in self.queries}
-        for ranking in (one for run in self.rankings.values() for one in run):
-            found[ranking.query_id].update(ranking.passage_ids)
-        pool = {}
-        for query in self.differences(len(self.queries))["query_id"] if len(self.per_query) else found:
-            keys = {f"{query}\0{id_}".encode("utf-8", "surrogatepass"): id_ for id_ in found[query]}
-            pool[query] = [keys[key] for key in sorted(keys, key=lambda key: hashlib.sha256(key).digest())]
-        return pool
+        hits: dict[str, set[str]] = {query.id: set() for query in self.queries}
+        for rankings in self.rankings.values():
+            for ranking in rankings:
+                hits[ranking.query_id].update(ranking.passage_ids)
+        order = list(hits)
+        if len(self.per_query):
+            order = self.differences(len(self.queries))["query_id"].tolist()
+        return {query_id: sorted(hits[query_id], key=lambda hit: _checksum(query_id, hit)) for query_id in order}
 
     @property
     def title(self) -> str:
         """The heading of the page."""
-        before = 0 if self.data is None else self.data.irrelevant
-        judged = f" ({before:,} of them judged before, without a relevant hit)" * bool(before)
+        judged = ""
+        if self.data is not None and self.data.irrelevant:
+            judged = f" ({self.data.irrelevant:,} of them judged before, without a relevant hit)"
         return f"Questions without gold: {len(self.queries):,}{judged}, asked of {', '.join(self.rankings)}"
 
-    def body(self, hits: str = "") -> Markup:
-        """How much the systems agree, and where they do not; with the place of the script under a heading, `hits`."""
-        shown = [one.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell) for one in self._tables]
-        tables = [(list(one), one.to_numpy().tolist()) for one in shown if len(one)]
-        return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=hits)
+    def body(self, heading: str = "") -> Markup:
+        """How much the systems agree, and where they do not; with a `heading`, also the place of the judging script."""
+        tables = []
+        for frame in (self.pairs, self.differences()):
+            if len(frame):
+                shown = frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else cell)
+                tables.append((list(shown), shown.to_numpy().tolist()))
+        return render("agreement.html.j2", title=self.title, k=self.k, tables=tables, hits=heading)
 
-    @property
-    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return self.pairs, self.differences()
-
-    def label(self, scores: Sequence[Sequence[float]] = ()) -> Labelling:
+    def label(self, scores: Sequence[Sequence[float]] = (), baseline: str | None = None) -> Labelling:
         """The pooled hits, to be judged in a notebook or a page.
 
-        A passage that no system brought is not judged, so recall is that of the pool. Hits of a run that was read show
-        their ids alone where no other system's have a text. What was judged before is not asked again, and stays in the
-        file that the page saves, as all other questions of the set do.
+        A passage that no system returned is not judged, so recall is that of the pool. Hits of a recorded run show only
+        their ids unless another system's hits have texts. Passages judged before are not asked again, and stay in the
+        file that the page saves, as all other questions of the data set do.
 
-        `scores` : recall of questions judged before, see `Labelling`.
+        scores : recall of questions judged before, see `Labelling`.
+        baseline : the system that the others are compared with; the first by default.
         """
-        corpora = (hit.corpus for run in self.rankings.values() for ranking in run for hit in ranking[:1])
-        texts: dict[str, Mapping[str, Any]] = {one.id: {"id": one.id, "question": one.text} for one in self.queries}
-        rows = {**texts, **({} if self.data is None else self.data.rows)}
-        pooled = self.pool().items()
-        left = {id_: [hit for hit in hits if hit not in rows[id_].get("judged", ())] for id_, hits in pooled}
-        pool = {id_: hits for id_, hits in left.items() if hits}
-        together = zip(*self.rankings.values(), strict=True)
-        runs = {same[0].query_id: [one.passage_ids for one in same] for same in together}
-        kept = [row for id_, row in rows.items() if id_ not in pool]
-        return Labelling([rows[id_] for id_ in pool], pool, next(filter(None, corpora), None), runs, scores, kept)
+        rows: dict[str, Mapping[str, Any]] = {}
+        for query in self.queries:
+            rows[query.id] = {"id": query.id, "question": query.text}
+        if self.data is not None:
+            rows.update(self.data.rows)
+        pool = {}
+        for query_id, hits in self.pool().items():
+            open_hits = [hit for hit in hits if hit not in rows[query_id].get("judged", ())]
+            if open_hits:
+                pool[query_id] = open_hits
+        runs = {}
+        for rankings in zip(*self.rankings.values(), strict=True):
+            runs[rankings[0].query_id] = [ranking.passage_ids for ranking in rankings]
+        names = list(self.rankings)
+        return Labelling(
+            questions=[rows[query_id] for query_id in pool],
+            pool=pool,
+            corpus=self._corpus(),
+            runs=runs,
+            scores=scores,
+            kept=[row for query_id, row in rows.items() if query_id not in pool],
+            baseline=names.index(baseline) if baseline in names else 0,
+            planning=planning_constants(len(scores) + len(pool)),
+        )
+
+    def _corpus(self) -> Corpus | None:
+        """The corpus of the first hit that knows one."""
+        for rankings in self.rankings.values():
+            for ranking in rankings:
+                if len(ranking) and ranking[0].corpus is not None:
+                    return ranking[0].corpus
+        return None
 
     def to_html(self) -> str:
-        """A page that loads nothing: the tables, and hits of all systems to judge."""
+        """A self-contained page: the tables, and the hits of all systems to be judged."""
         return document(self.title, self.body("Hits to judge"), {"label.js": self.label().data()})
 
     def __repr__(self) -> str:
-        return "\n\n".join((self.title, *(one.round(3).to_string(index=False) for one in self._tables)))
+        tables = (frame.round(3).to_string(index=False) for frame in (self.pairs, self.differences()))
+        return visible("\n\n".join((self.title, *tables)))
+
+
+def _checksum(query_id: str, passage_id: str) -> bytes:
+    return hashlib.sha256(f"{query_id}\0{passage_id}".encode("utf-8", "surrogatepass")).digest()
 
 
 def agreement(
@@ -139,10 +172,12 @@ def agreement(
 ) -> Agreement:
     """Ask systems the same questions, which need no gold, and compare their first `k` hits.
 
-    `systems` : name -> system; or names of systems, which are built over `kb`.
-    `questions` : texts, or queries with ids of their own; or a data set, whose questions without gold are asked.
+    Parameters
+    ----------
+    systems : name -> system, or names of systems, which are built over `kb`.
+    questions : texts, or queries with ids; or a data set, whose questions without gold are asked.
 
-    ValueError: no system, no question, or an id twice; names without `kb`.
+    Raises ValueError: no system, no question, an id twice, or names without `kb`.
     """
     require_k(k)
     if not isinstance(systems, Mapping):
@@ -152,16 +187,27 @@ def agreement(
     if not systems:
         raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
     data = questions if isinstance(questions, QADataset) else None
-    asked = questions.unjudged if isinstance(questions, QADataset) else questions
-    queries = [one if isinstance(one, Query) else Query(f"q{at}", one) for at, one in enumerate(asked, start=1)]
-    if len({query.id for query in queries}) < len(queries) or not queries:
-        raise ValueError("No question, or two of one id. Pass texts, or each Query with an id of its own.")
-    rankings, rows = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}, []
+    queries = _queries(questions.unjudged if isinstance(questions, QADataset) else questions)
+    rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
+    return Agreement(queries, rankings, k, _agreement_per_query(queries, rankings), data)
+
+
+def _queries(questions: Sequence[str | Query]) -> list[Query]:
+    queries = []
+    for number, question in enumerate(questions, start=1):
+        queries.append(question if isinstance(question, Query) else Query(f"q{number}", question))
+    if not queries or len({query.id for query in queries}) < len(queries):
+        raise ValueError("No question, or two with one id. Pass texts, or queries with an id each.")
+    return queries
+
+
+def _agreement_per_query(queries: Sequence[Query], rankings: Mapping[str, Sequence[Ranking]]) -> pd.DataFrame:
+    """One row per pair of systems and question; see `Agreement.per_query`."""
+    rows = []
     for a, b in combinations(rankings, 2):
-        for query, *both in zip(queries, rankings[a], rankings[b], strict=True):
-            left, right = (one.passage_ids for one in both)
-            longer = max(len(left), len(right))
-            overlap = len(set(left) & set(right)) / longer if longer else 1.0
-            rows.append((a, b, query.id, query.text, overlap, rank_biased_overlap(left, right)))
-    names = ["a", "b", "query_id", "question", "overlap", "rbo"]
-    return Agreement(queries, rankings, k, pd.DataFrame(rows, columns=names), data)
+        for query, ranking_a, ranking_b in zip(queries, rankings[a], rankings[b], strict=True):
+            ids_a, ids_b = ranking_a.passage_ids, ranking_b.passage_ids
+            longer = max(len(ids_a), len(ids_b))
+            overlap = len(set(ids_a) & set(ids_b)) / longer if longer else 1.0
+            rows.append((a, b, query.id, query.text, overlap, rank_biased_overlap(ids_a, ids_b)))
+    return pd.DataFrame(rows, columns=["a", "b", "query_id", "question", "overlap", "rbo"])

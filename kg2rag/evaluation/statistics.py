@@ -4,12 +4,16 @@ References: Smucker, Allan & Carterette, "A Comparison of Statistical Significan
 Evaluation", CIKM 2007 (why randomisation). Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J.
 Statist. 6 (1979). Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
 Efron, "Better Bootstrap Confidence Intervals", JASA 82 (1987). Zou & Donner, "Construction of Confidence Limits about
-Effect Measures", Statistics in Medicine 27 (2008) (sums of means). Cohen, "Statistical Power Analysis" (1988).
+Effect Measures", Statistics in Medicine 27 (2008) (sums of means). Hartigan, "Using Subsample Values as Typical
+Values", JASA 64 (1969) (intervals of differences). Clopper & Pearson, Biometrika 26 (1934) (questions that may not have
+been seen). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how many questions).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +28,10 @@ POWER = 0.80
 """The chance of seeing a difference that is there: the convention of Cohen (1988)."""
 RESAMPLES = 20_000
 """Random swaps of a test whose scores are multiples of no unit; a family of tests draws more, see `p_values`."""
+SPREAD_LEVEL = 0.80
+"""The level of the interval of a standard deviation from which `questions_needed` makes its range."""
+MIN_QUESTIONS = 10
+"""Questions from which the spread of differences is used to plan: of fewer it is hardly known."""
 SIMULATIONS = 1_000
 """Question sets drawn to find a power, which is then known to about .013."""
 _UNITS = (2520, 7560, 27720, 720720)  # 1/unit divides 1/2 … 1/10, their thirds, 1/11 and 1/12, 1/13 … 1/16
@@ -242,3 +250,89 @@ def _detectable(sizes: FloatArray, level: float, seed: int) -> float:
         seen = (2 * ((drawn < share) @ whole) - total >= critical).mean()  # what is won less what is lost
         low, high = (share, high) if seen < POWER else (low, share)
     return float((2 * high - 1) * sizes.sum())
+
+
+def interval_of_difference(
+    differences: ArrayLike, *, low_level: float = LEVEL, high_level: float = LEVEL, seed: int = 0
+) -> tuple[float, float]:
+    """An interval of the mean difference of two systems that covers it also if few questions differ.
+
+    Inverts the paired randomisation test: the ends are quantiles of the means of random subsets of the questions
+    [Hartigan 1969]. It is widened for questions that may not have been seen: their share, at most the end of the exact
+    interval for 0 of n [Clopper & Pearson 1934], may lie at an end of the metric's range.
+
+    Parameters
+    ----------
+    differences : (n_queries,).
+    low_level, high_level : the mean lies below `low` with a chance of at most `low_level` / 2, and above `high` with
+        one of at most `high_level` / 2. They differ if the system on each side was chosen among a different number.
+    """
+    (values,) = columns(differences)[0]
+    means = _subset_means(values, seed)
+    low = np.quantile(means, low_level / 2)
+    high = np.quantile(means, 1 - high_level / 2)
+    mean = values.mean()
+    end = max(1.0, np.abs(values).max())
+    unseen_low = 1 - (low_level / 2) ** (1 / len(values))
+    unseen_high = 1 - (high_level / 2) ** (1 / len(values))
+    return float(min(low, mean - unseen_low * (end + mean))), float(max(high, mean + unseen_high * (end - mean)))
+
+
+def _subset_means(values: FloatArray, seed: int) -> FloatArray:
+    """The means of `RESAMPLES` random subsets; each value is in half of them, and no subset is empty."""
+    rng = np.random.default_rng(seed)
+    means = []
+    for _ in range(20):  # in parts, to bound the memory
+        chosen = rng.integers(0, 2, (RESAMPLES // 20, len(values)))
+        chosen = chosen[chosen.any(axis=1)]
+        means.append((chosen @ values) / chosen.sum(axis=1))
+    return np.concatenate(means)
+
+
+def questions_needed(differences: ArrayLike, min_gain: float, level: float = LEVEL) -> tuple[int, int] | None:
+    """How many questions show a mean difference of `min_gain` with 80 % power, as a range; None below `MIN_QUESTIONS`.
+
+    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / min_gain)² [Cohen 1988]. The
+    standard deviation sd is known only from these questions, so the range takes both ends of its 80 % interval. No
+    fewer than the n for which Wilson's interval of 0 of n leaves out a share of `min_gain`: so many ties would be
+    needed to rule out that this share of the questions differs.
+
+    differences : (n_queries,) of two systems' scores.
+    """
+    (values,) = columns(differences)[0]
+    if len(values) < MIN_QUESTIONS:
+        return None
+    z, z_power = _normal_quantiles(level)
+    by_ties = z**2 * max(1 - min_gain, 0) / min_gain
+    by_power = ((z + z_power) * values.std(ddof=1) / min_gain) ** 2
+    low, high = (max(by_power * factor**2, by_ties) for factor in spread_factors(len(values)))
+    return math.ceil(low), math.ceil(high)
+
+
+def _normal_quantiles(level: float) -> tuple[float, float]:
+    from scipy.stats import norm
+
+    return float(norm.isf(level / 2)), float(norm.isf(1 - POWER))
+
+
+def planning_constants(questions: int) -> dict[str, Any]:
+    """What a page needs to compute `questions_needed` for up to so many questions.
+
+    z, z_power : the normal quantiles. spread : `spread_factors` by number of questions, None below `MIN_QUESTIONS`.
+    """
+    z, z_power = _normal_quantiles(LEVEL)
+    spread = [None if n < MIN_QUESTIONS else spread_factors(n) for n in range(questions + 1)]
+    return {"z": z, "z_power": z_power, "spread": spread, "min_questions": MIN_QUESTIONS}
+
+
+def spread_factors(n: int) -> tuple[float, float]:
+    """What a standard deviation of `n` values is multiplied by for the ends of its 80 % interval, of normal values.
+
+    >>> [round(factor, 3) for factor in spread_factors(10)]
+    [0.783, 1.469]
+    """
+    from scipy.stats import chi2
+
+    tail = (1 - SPREAD_LEVEL) / 2
+    degrees = n - 1
+    return math.sqrt(degrees / chi2.isf(tail, degrees)), math.sqrt(degrees / chi2.ppf(tail, degrees))

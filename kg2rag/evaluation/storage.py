@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.compute import remove_leftovers, write
-from kg2rag.evaluation.score_table import COUNTS, TESTS
+from kg2rag.evaluation.significance import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
 from kg2rag.text.records import DataError, read_json, sha256

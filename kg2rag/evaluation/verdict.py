@@ -1,81 +1,102 @@
-"""A comparison -> does a graph help here: yes, no, or inconclusive; and which system to take.
+"""Scored runs -> does a graph help here: yes, no or inconclusive; and which system to take.
 
-The best system that reads a graph against the best that reads none, and against its own graph shuffled where that was
-run. The answer rests on the 95 % interval of each gain and on `worth`, the smallest gain that would be worth a graph,
-which the reader chooses (five points are ours):
+The best system that reads a graph is compared with the best that reads none, and with its own graph shuffled if that
+was run. The answer depends on the 95 % interval of each gain and on `min_gain`, the smallest gain of interest, which
+the user chooses (five points are ours):
 
-- *no*: an interval ends below `worth`, so that a gain worth having is ruled out, even where there is a smaller one;
-- *yes*: else, if every interval lies above 0 and every p (paired randomisation test) is below .05;
-- *inconclusive* otherwise, with the number of questions that would tell.
+- *no*: an interval ends below `min_gain`, so that a gain of interest is ruled out, even if there is a smaller one;
+- *yes*: otherwise, if every interval lies above 0 and every p (paired randomisation test) is below .05;
+- *inconclusive*: otherwise, with the range of how many more questions would tell.
 
-p and interval are corrected (Bonferroni) for the choice among the graph systems.
+Both systems are chosen on the questions that judge them. So p and the lower end are corrected (Bonferroni) for the
+number of graph systems, whose best one looks better than it is, and the upper end for the number of plain systems,
+whose best one makes the gain look smaller than it is.
 
-References: Hartigan, JASA 64 (1969), "Using Subsample Values as Typical Values" (the interval). Clopper & Pearson,
-Biometrika 26 (1934) (what was not seen). Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what would
-matter). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how many questions).
+Reference: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) (ruling out what would matter).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from kg2rag.evaluation.ceilings import graph_reach
+from kg2rag.evaluation.graph_headroom import graph_reach
+from kg2rag.evaluation.per_query import GROUPS, grouped_means
 from kg2rag.evaluation.provenance import knowledge_bases
-from kg2rag.evaluation.score_table import SUFFIX
-from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, columns, p_values
-from kg2rag.evaluation.tables import GROUPS
+from kg2rag.evaluation.scored_runs import ScoredRuns
+from kg2rag.evaluation.significance import SHUFFLED, against_placebo
+from kg2rag.evaluation.statistics import (
+    LEVEL,
+    MIN_QUESTIONS,
+    interval_of_difference,
+    p_values,
+    questions_needed,
+)
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.report.table import left_out, p_text
+from kg2rag.report.score_sheet import count_range, left_out, p_text, scales
 from kg2rag.retrievers.linking.linkers import NGramLinker
+from kg2rag.text.cells import visible
+from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from kg2rag.evaluation.comparison import Comparison
+Answer = Literal["yes", "no", "inconclusive"]
+MIN_GAIN = 0.05
+"""The smallest gain of interest, in the metric, if the user names none: five points of recall."""
+QUESTIONS_PER_KIND = 5
+"""The mean number of questions of a kind from which means by kind are shown: of fewer they are noise."""
+MAX_QUESTIONS_FOR_REACH = 1_000
+"""Questions whose reach is measured: the first ones."""
 
-WORTH = 0.05
-"""The gain in the metric that would be worth a graph, where a reader names none: five points of recall."""
-OF_A_KIND = 5
-"""Questions of a kind, on average, from which the means by kind are shown: of fewer they are noise."""
-MOST = 1_000
-"""The most questions whose reach is measured: the first ones."""
+
+class Gain(NamedTuple):
+    """A mean difference of scores, its 95 % interval and its p-value, in the metric's unit."""
+
+    gain: float
+    low: float
+    high: float
+    p: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(HtmlPage):
     """Does a graph help here? Displays in Jupyter and in a terminal.
 
+    Attributes
+    ----------
     answer : "yes", "no" or "inconclusive".
-    more : about how many more questions would tell; None where it is known.
+    more : the fewest and the most further questions that would show a gain of `min_gain` four times in five; None if
+        the answer is known, or the spread is not.
     take : the system to take.
     graph, plain : the best system that reads a graph, and the best that reads none, by `metric`.
-    gain, low, high, p : of the one over the other, with its 95 % interval, in the metric's unit; tests over `chosen`
-        graph systems, see above.
-    placebo : gain, low, high and p over the graph's shufflings; None where none were run.
-    reach : gold and passages, the shares within one triple of the questions' entities; None where it is not known.
-    costs : system -> build_seconds and ms_per_query, NaN where they were not measured.
-    left_out : which questions are in no score, "" for none.
-    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty where there is but one.
+    graph_systems, plain_systems : how many systems each was chosen from.
+    min_gain : the smallest gain of interest, in the metric's unit.
+    gain, low, high, p : of `graph` over `plain`, with the 95 % interval, corrected for the choice of both.
+    placebo : gain, low, high and p over the graph's shufflings; None if none were run.
+    reach : gold and passages, the shares within one triple of the questions' entities; None if unknown.
+    costs : system -> build_seconds and ms_per_query, NaN if they were not measured.
+    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty if there is one kind.
+    scale : 100 if the metric is shown in per cent, otherwise 1.
+    left_out : the questions that no score includes, in words; "" for none.
     """
 
-    answer: Literal["yes", "no", "inconclusive"]
-    more: int | None
+    answer: Answer
+    more: tuple[int, int] | None
     take: str
     graph: str
     plain: str
+    graph_systems: int
+    plain_systems: int
     metric: str
     questions: int
-    chosen: int
-    worth: float
+    min_gain: float
     gain: float
     low: float
     high: float
@@ -95,45 +116,75 @@ class Verdict(HtmlPage):
     @property
     def word(self) -> str:
         """The answer, with the number of questions that are missing."""
-        return self.answer if self.more is None else f"{self.answer}: about {self.more:,} more questions"
+        if self.more is None or self.more[1] == 0:
+            return self.answer
+        return f"{self.answer}: {count_range(*self.more)} more questions"
 
     def lines(self) -> list[str]:
-        """What it rests on, a sentence each, and which system to take."""
-        among = f", the best of {self.chosen} graph systems" if self.chosen > 1 else ""
-        said = [
-            f"{self.graph}{among}, against {self.plain}, the best without a graph: {self.metric} "
-            f"{self._gain(vars(self))}, over {self.questions:,} question{'s' if self.questions != 1 else ''}."
-        ]
-        worth, seen = (self._points(one)[1:] for one in (self.worth, max(self.gain, self.worth - self.gain)))
-        if self.answer == "no" and self.placebo and self.p < LEVEL < self.placebo["p"]:
-            said += ["As much is gained from a shuffled graph: it is the further candidates that help, not the graph."]
-        elif self.answer == "no":
-            said += [f"A gain of {worth} or more, which would be worth a graph, is ruled out."]
-        elif self.answer == "inconclusive":
-            said += [
-                f"The interval leaves open both no gain and {worth} points, which would be worth a graph; so many "
-                f"questions are missing to see a difference of {seen} four times in five."
-            ]
-        if self.placebo:
-            said += [f"Over its own graph shuffled: {self._gain(self.placebo)}."]
-        if self.reach:
-            gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
-            said += [f"Within one triple of a question's names lie {gold} of its gold, and {passages} of all passages."]
-        told = {"build_seconds": "{:,.1f} s to build what was not there", "ms_per_query": "{:,.1f} ms a question"}
-        for name in (self.graph, self.plain):
-            spent = [told[key].format(value) for key, value in self.costs[name].items() if not math.isnan(value)]
-            said += [f"{name}: {', '.join(spent)}."] if spent else []
-        why = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until that is known"}
-        said += [f"{self.left_out[:1].upper()}{self.left_out[1:]}."] if self.left_out else []
-        return [*said, f"Take {self.take}{why[self.answer]}."]
+        """The reasons, a sentence or two each, and the system to take."""
+        reasons = [self._gain_line(), self._answer_line(), self._placebo_line(), self._reach_line()]
+        costs = [self._cost_line(name) for name in (self.graph, self.plain)]
+        omitted = f"{self.left_out[:1].upper()}{self.left_out[1:]}." if self.left_out else ""
+        return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
+
+    def _gain_line(self) -> str:
+        questions = f"{self.questions:,} question{'' if self.questions == 1 else 's'}"
+        graph = self.graph + (f", the best of {self.graph_systems} graph systems," if self.graph_systems > 1 else "")
+        best = f", the best of {self.plain_systems} systems" if self.plain_systems > 1 else ", the system"
+        gain = self._gain_text(self.gain, self.low, self.high, self.p)
+        return f"{graph} against {self.plain}{best} without a graph: {self.metric} {gain}, over {questions}."
+
+    def _answer_line(self) -> str:
+        points = self._points(self.min_gain)[1:]
+        if self.answer == "yes":
+            return ""
+        if self.answer == "no":
+            if self.placebo and self.p < LEVEL < self.placebo["p"]:
+                return "A shuffled graph gains as much: the further candidates help, not the graph."
+            return f"A gain of {points} points or more, the smallest of interest, is ruled out."
+        line = f"The interval contains both no gain and {points} points, the smallest gain of interest."
+        if self.more is None:
+            return f"{line} From {MIN_QUESTIONS} questions on, the number that is missing can be estimated."
+        if self.more[1] == 0:
+            return f"{line} So many questions show a gain of {points} points four times in five."
+        return (
+            f"{line} As the differences spread so far, a gain of {points} points is seen four times in five with "
+            f"{count_range(*self.more)} more questions."
+        )
+
+    def _placebo_line(self) -> str:
+        if not self.placebo:
+            return ""
+        gain = self._gain_text(*(self.placebo[name] for name in Gain._fields))
+        return f"Over its own graph shuffled: {gain}."
+
+    def _reach_line(self) -> str:
+        if not self.reach:
+            return ""
+        gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
+        return f"Within one triple of a question's names lie {gold} of its gold, and {passages} of all passages."
+
+    def _cost_line(self, system: str) -> str:
+        parts = []
+        build, ms = (self.costs[system][name] for name in ("build_seconds", "ms_per_query"))
+        if not math.isnan(build):
+            parts.append(f"{build:,.1f} s to build what the store lacked")
+        if not math.isnan(ms):
+            parts.append(f"{ms:,.1f} ms per question")
+        return f"{system}: {', '.join(parts)}." if parts else ""
+
+    def _take_line(self) -> str:
+        reasons = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until then"}
+        return f"Take {self.take}{reasons[self.answer]}."
 
     def _points(self, value: float) -> str:
-        return f"{value * self.scale:+.{1 if self.scale == 100 else 2}f}".replace("-", "−")
+        digits = 1 if self.scale == 100 else 2
+        return f"{value * self.scale:+.{digits}f}".replace("-", "−")
 
-    def _gain(self, of: Mapping[str, Any]) -> str:
-        gain, low, high = (self._points(of[name]) for name in ("gain", "low", "high"))
-        p = p_text(of["p"])
-        return f"{gain} (95 % {low} to {high}, p {p if p.startswith('<') else f'= {p}'})"
+    def _gain_text(self, gain: float, low: float, high: float, p: float) -> str:
+        text = p_text(p)
+        shown = f"p {text}" if text.startswith("<") else f"p = {text}"
+        return f"{self._points(gain)} (95 % {self._points(low)} to {self._points(high)}, {shown})"
 
     def _rows(self) -> pd.DataFrame:
         shown = self.kinds.astype(object)
@@ -142,131 +193,134 @@ class Verdict(HtmlPage):
         return shown.assign(gain=self.kinds["gain"].map(self._points))
 
     def body(self) -> Markup:
-        """The answer and what it rests on."""
+        """The answer and its reasons."""
         return render("verdict.html.j2", verdict=self, lines=self.lines(), rows=self._rows().to_numpy().tolist())
 
     def __repr__(self) -> str:
+        text = "\n".join([self.title, *self.lines()])
+        if not len(self.kinds):
+            return visible(text)
         kinds = self._rows().rename(columns={"plain": self.plain, "graph": self.graph})
-        return "\n".join([self.title, *self.lines(), *([kinds.to_string(index=False)] if len(kinds) else [])])
+        return visible(f"{text}\n{kinds.to_string(index=False)}")
 
 
-def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
-    """See `Comparison.verdict`."""
-    if not worth > 0:
-        raise ValueError(f"worth must be above 0, not {worth}: the gain that would be worth a graph, as .05.")
-    graphs, plains = sides(result)
+def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verdict:
+    """Judge whether a graph helps; see `Comparison.verdict`."""
+    if not min_gain > 0:
+        raise ValueError(f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05.")
+    graphs, plains = sides(scored)
     if not (graphs and plains):
-        lacking = "reads a graph, such as graph_augmented" if not graphs else "reads none, such as dense or hybrid"
+        lacking = "reads none, such as dense or hybrid" if graphs else "reads a graph, such as graph_augmented"
         raise ValueError(f"A verdict compares two sides, and no system here {lacking}. Compare one, too.")
-    scores = result.per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
-    graph, plain = (str(scores[side].mean().idxmax()) for side in (graphs, plains))
-    difference, level = (scores[graph] - scores[plain]).to_numpy(dtype=float), LEVEL / len(graphs)
-    sheet, seed = result.sheet, result.config.get("seed", 0)
-    p = min(1.0, len(graphs) * float(p_values(difference, seed, tests=len(graphs))))
-    low, high = interval_of_difference(difference, 1 - level, seed)
-    gain, placebo = float(difference.mean()), dict[Any, Any]()
-    if result.has_placebos:
-        table = result.against_placebo(metric).rename(columns={"ci_low": "low", "ci_high": "high"})
-        own = table[table["strategy"] + "." + table["graph"] == graph].assign(p=table["p_holm"])
-        placebo = own[["gain", "low", "high", "p"]].iloc[0].to_dict() if len(own) else {}
-    tests = [{"low": low, "high": high, "p": p}, *([placebo] if placebo else [])]
-    answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
-    if any(one["high"] < worth for one in tests):
-        answer = "no"
-    elif all(one["low"] > 0 and one["p"] < LEVEL for one in tests):
-        answer = "yes"
-    # What must be told apart from chance: a gain from 0, or the lack of one from `worth`, whichever is farther.
-    missing = questions_needed(difference, max(gain, worth - gain), level) - len(difference)
+    scores = scored.scores_of(metric)
+    graph, plain = _best(graphs, scores), _best(plains, scores)
+    differences = scores[graph] - scores[plain]
+    gain = _gain(differences, len(graphs), len(plains), scored.seed)
+    placebo = _gain_over_placebo(scored, metric, graph)
+    answer = _answer([gain] if placebo is None else [gain, placebo], min_gain)
+    ms, build = scored.ms_per_query, scored.build_seconds
     return Verdict(
         answer=answer,
-        more=max(10, round(missing, -1)) if answer == "inconclusive" else None,
+        more=more_questions(differences, min_gain) if answer == "inconclusive" else None,
         take=graph if answer == "yes" else plain,
         graph=graph,
         plain=plain,
+        graph_systems=len(graphs),
+        plain_systems=len(plains),
         metric=metric,
-        questions=len(difference),
-        chosen=len(graphs),
-        worth=worth,
-        gain=gain,
-        low=low,
-        high=high,
-        p=p,
-        placebo=placebo or None,
-        reach=_reach(result, graph),
-        costs={
-            name: {"build_seconds": sheet.build_seconds.get(name, math.nan), "ms_per_query": sheet.ms_per_query[name]}
-            for name in (graph, plain)
-        },
-        kinds=_kinds(result, metric, graph, plain),
-        scale=sheet.scale(metric),
-        left_out=left_out(result.config.get("data", {})),
+        questions=len(differences),
+        min_gain=min_gain,
+        **gain._asdict(),
+        placebo=None if placebo is None else placebo._asdict(),
+        reach=_reach(scored, graph),
+        costs={name: {"build_seconds": build.get(name, math.nan), "ms_per_query": ms[name]} for name in (graph, plain)},
+        kinds=_kinds(scored, metric, graph, plain),
+        scale=scales(scored.scores)[metric],
+        left_out=left_out(scored.config.get("data", {})),
     )
 
 
-def interval_of_difference(differences: ArrayLike, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """An interval of the mean difference of two systems' scores that covers it also where few questions differ.
-
-    It holds the shifts that the paired randomisation test does not reject: one is rejected where too few random subsets
-    of the questions have a mean difference beyond it, so that the ends are quantiles of the subsets' means [Hartigan
-    1969]. And it is at least as wide as if the share of questions that may not have been seen lay at an end of the
-    metric's range.
-
-    `differences` : (n_queries,).
-    """
-    (values,) = columns(differences)[0]
-    rng, means = np.random.default_rng(seed), []
-    for _ in range(20):  # a part at a time, for the memory's sake
-        within = rng.integers(0, 2, (RESAMPLES // 20, len(values)))
-        within = within[within.any(axis=1)]
-        means.append((within @ values) / within.sum(axis=1))
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    mean, end = values.mean(), max(1.0, np.abs(values).max())
-    share = 1 - ((1 - level) / 2) ** (1 / len(values))  # the exact interval's end for 0 of n [Clopper & Pearson 1934]
-    return float(min(low, mean - share * (end + mean))), float(max(high, mean + share * (end - mean)))
-
-
-def questions_needed(differences: ArrayLike, least: float, level: float = LEVEL) -> int:
-    """How many questions show a mean difference of `least` with 80 % power, if all differ as much as these.
-
-    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / least)² [Cohen 1988]; and no
-    fewer than those of which, were all of them ties, Wilson's interval leaves out that a share of `least` differ.
-    """
-    from scipy.stats import norm
-
-    values, z = columns(differences)[0][0], norm.isf(level / 2)
-    spread = values.std(ddof=1) if len(values) > 1 else 0.0
-    by_power = ((z + norm.isf(1 - POWER)) * spread / least) ** 2
-    return math.ceil(float(max(by_power, z**2 * max(1 - least, 0) / least)))
-
-
-def sides(result: Comparison) -> tuple[list[str], list[str]]:
-    """The systems that read a graph, without those over the shufflings of another one's, and the systems without."""
-    config, systems = result.config, result.systems
-    reading = set(config.get("graph_systems", config.get("graph_use", {})))
-    placebos = {name for name in systems if name.endswith(SUFFIX) and name.removesuffix(SUFFIX) in systems}
-    graphs = [name for name in systems if name in reading - placebos]
-    return graphs, [name for name in systems if name not in reading | placebos]
-
-
-def _reach(result: Comparison, graph: str) -> dict[str, float] | None:
-    """Of the graph of a system, where it is at hand: never one that would have to be paid for."""
-    bases = [] if result.inputs is None else knowledge_bases(result.inputs.systems[graph])
-    if result.inputs is None or not bases or not isinstance(bases[0].source, Mentions | KnowledgeGraph):
+def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] | None:
+    """The fewest and the most questions that are missing to see `min_gain`; see `questions_needed`."""
+    needed = questions_needed(differences, min_gain)
+    if needed is None:
         return None
-    kb, data = bases[0], result.inputs.data
-    data = replace(data, questions=data.questions[:MOST])
-    last = graph_reach(kb, data, 1, NGramLinker(kb, limit=10)).iloc[-1]  # one triple, all questions
-    return {name: float(last[name]) for name in ("gold", "passages")}
+    fewest, most = (max(0, n - len(differences)) for n in needed)
+    return fewest, most
 
 
-def _kinds(result: Comparison, metric: str, graph: str, plain: str) -> pd.DataFrame:
-    """By type of question, or by hops, or by number of gold passages: the first of which there are a few, not many."""
-    most = max(2, result.config["data"]["questions"] / OF_A_KIND)
-    many = [name for name in GROUPS if 1 < result.per_query[name].nunique(dropna=False) <= most]
-    if not many:
+def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
+    """The systems that read a graph, without those over a shuffled one, and the systems that read none."""
+    systems = scored.systems
+    reading = set(scored.config.get("graph_systems", scored.config.get("graph_use", {})))
+    placebos = {name for name in systems if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in systems}
+    graphs = [name for name in systems if name in reading and name not in placebos]
+    plains = [name for name in systems if name not in reading and name not in placebos]
+    return graphs, plains
+
+
+def _best(systems: Sequence[str], scores: Mapping[str, FloatArray]) -> str:
+    return max(systems, key=lambda name: float(scores[name].mean()))
+
+
+def _gain(differences: FloatArray, graph_systems: int, plain_systems: int, seed: int) -> Gain:
+    """The gain with its interval and p, corrected for the choice of both systems (see the module's docstring)."""
+    p = graph_systems * float(p_values(differences, seed, tests=graph_systems))
+    low, high = interval_of_difference(
+        differences, low_level=LEVEL / graph_systems, high_level=LEVEL / plain_systems, seed=seed
+    )
+    return Gain(float(differences.mean()), low, high, min(1.0, p))
+
+
+def _gain_over_placebo(scored: ScoredRuns, metric: str, graph: str) -> Gain | None:
+    """The gain of a graph over its shufflings; None if it was not shuffled."""
+    if not scored.has_placebos:
+        return None
+    table = against_placebo(scored.per_query, scored.per_seed, metric)
+    of_graph = table[table["strategy"] + "." + table["graph"] == graph]
+    if not len(of_graph):
+        return None
+    row: Any = of_graph.iloc[0]
+    return Gain(row["gain"], row["ci_low"], row["ci_high"], row["p_holm"])
+
+
+def _answer(gains: Sequence[Gain], min_gain: float) -> Answer:
+    """*no* comes first: a gain that is significant and below `min_gain` is none of interest."""
+    if any(gain.high < min_gain for gain in gains):
+        return "no"
+    if all(gain.low > 0 and gain.p < LEVEL for gain in gains):
+        return "yes"
+    return "inconclusive"
+
+
+def _reach(scored: ScoredRuns, graph: str) -> dict[str, float] | None:
+    """The reach of a system's graph, if measuring it costs no call of a language model."""
+    if scored.inputs is None:
+        return None
+    bases = knowledge_bases(scored.inputs.systems[graph])
+    if not bases or not isinstance(bases[0].source, Mentions | KnowledgeGraph):
+        return None
+    kb, data = bases[0], scored.inputs.data
+    data = replace(data, questions=data.questions[:MAX_QUESTIONS_FOR_REACH])
+    all_questions = graph_reach(kb, data, 1, NGramLinker(kb, limit=10)).iloc[-1]
+    return {name: float(all_questions[name]) for name in ("gold", "passages")}
+
+
+def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFrame:
+    """Means by type of question, by hops or by number of gold passages: the first with a few values, not many."""
+    max_kinds = max(2, scored.config["data"]["questions"] / QUESTIONS_PER_KIND)
+    usable = [name for name in GROUPS if 1 < scored.per_query[name].nunique(dropna=False) <= max_kinds]
+    if not usable:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
-    means, unit = result.compare_by(many[0]), "" if many[0] == "type" else f" {many[0]}"
+    means = grouped_means(scored.per_query, usable[0], scored.metrics)
+    unit = "" if usable[0] == "type" else f" {usable[0]}"
     without, within = (means.xs(name, level="system") for name in (plain, graph))
-    columns = {"questions": without["n"], "plain": without[metric], "graph": within[metric]}
-    frame = pd.DataFrame({"kind": [f"{kind}{unit}" for kind in without.index], **columns})
-    return frame.assign(gain=frame["graph"] - frame["plain"]).reset_index(drop=True)
+    kinds = pd.DataFrame(
+        {
+            "kind": [f"{kind}{unit}" for kind in without.index],
+            "questions": without["n"],
+            "plain": without[metric],
+            "graph": within[metric],
+        }
+    )
+    return kinds.assign(gain=kinds["graph"] - kinds["plain"]).reset_index(drop=True)

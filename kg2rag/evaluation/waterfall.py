@@ -1,7 +1,7 @@
-"""A system and a data set -> for each gold passage of each question, the step that lost it.
+"""A system and a data set -> for each gold passage of each question, the stage that lost it.
 
-The system is run again and reports its steps (`trace_batch`); where its earlier ranking is known, the new one must be
-equal. The values of `lost_at` are defined in `kg2rag.types.trace.LOST_AT`.
+The system is run again and reports its stages (`trace_batch`); an earlier ranking, if it is passed, must be equal. The
+values of `lost_at` are defined in `kg2rag.types.trace.LOST_AT`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pandas as pd
 from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.cells import visible
 from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, require_dataset, require_k
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Waterfall(HtmlPage):
-    """What became of the gold of a system. Displays in Jupyter as a page to click through, and in a terminal.
+    """Where a system lost the gold. Displays in Jupyter as a page to click through, and in a terminal.
 
-    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step, why, rank (blank: none).
+    frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step (its stage), why, rank (blank
+        if it has none).
     returned : question id -> titles (or ids) of the first k hits.
     data : name of the data set.
     """
@@ -70,30 +72,41 @@ class Waterfall(HtmlPage):
         )
 
     def _group(self, lost_at: str) -> dict[str, Any]:
-        """The gold passages lost at one step by reason, the most frequent first."""
-        members = self.frame[self.frame["lost_at"] == lost_at]
-        titles, reasons = self.frame.groupby("query_id")[["title", "gold"]].agg(set), []
-        for why, own in members.groupby("why", sort=False):
-            cases = own.to_dict("records")
-            for case in cases:
-                case["title"] = case["title"] if case["title"] != case["gold"] else ""
-                case["rank"] = "" if pd.isna(case["rank"]) else int(case["rank"])
-                wanted = set.union(*titles.loc[case["query_id"]])
-                case["returned"] = [(title, title in wanted) for title in self.returned[case["query_id"]]]
+        """The gold passages lost at one stage, by reason, the most frequent reason first."""
+        lost = self.frame[self.frame["lost_at"] == lost_at]
+        names = self.frame.groupby("query_id")[["title", "gold"]].agg(set)
+        reasons = []
+        for why, passages in lost.groupby("why", sort=False):
+            cases = []
+            for passage in passages.to_dict("records"):
+                gold_names = set.union(*names.loc[passage["query_id"]])
+                cases.append(self._case(passage, gold_names))
             reasons.append((why, cases))
         reasons.sort(key=lambda reason: -len(reason[1]))
-        return {"lost_at": lost_at, "count": len(members), "reasons": reasons}
+        return {"lost_at": lost_at, "count": len(lost), "reasons": reasons}
+
+    def _case(self, passage: dict[Any, Any], gold_names: set[str]) -> dict[Any, Any]:
+        """A lost passage as the page shows it: its title unless it is the id, its rank, and the hits returned."""
+        return {
+            **passage,
+            "title": "" if passage["title"] == passage["gold"] else passage["title"],
+            "rank": "" if pd.isna(passage["rank"]) else int(passage["rank"]),
+            "returned": [(title, title in gold_names) for title in self.returned[passage["query_id"]]],
+        }
 
     def _shown(self) -> pd.DataFrame:
+        """The totals without stages that lost nothing."""
         totals = self.totals()
-        return totals.loc[:, [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]]
+        columns = [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]
+        return totals.loc[:, columns]
 
     def __repr__(self) -> str:
-        return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}"
+        return visible(f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{self._shown().to_string()}")
 
 
-DEEPEST = 10_000
-"""The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
+MAX_DEPTH = 10_000
+"""Hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
+COLUMNS = ("query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank")
 
 
 def waterfall(
@@ -105,10 +118,14 @@ def waterfall(
     run: Sequence[Ranking] | None = None,
     batch_size: int = 100,
 ) -> Waterfall:
-    """Trace a system on a question set.
+    """Trace a system on a question set: for each gold passage the stage that lost it.
 
-    k : hits that count as found; where gold names documents, documents.
-    run : the earlier rankings of the system, compared with those of the trace.
+    Parameters
+    ----------
+    name : of the system, for headings and messages.
+    k : hits that count as found; if gold names documents, documents.
+    run : the earlier rankings of the system, which those of the trace must equal.
+    batch_size : queries traced at once.
 
     Raises ValueError: k below 1, or a trace with other hits than `run`; TypeError: a system that cannot be traced.
     """
@@ -116,46 +133,58 @@ def waterfall(
     require_k(k)
     if not callable(getattr(system, "trace_batch", None)):
         raise TypeError(f"System {name!r} has no trace_batch(queries, k). Derive it from kg2rag.Retriever.")
-    queries, records, returned = data.queries, [], {}
-    depth = max(k, min(len(data.corpus), DEEPEST))
-    for start in range(0, len(queries), batch_size):
-        batch = slice(start, start + batch_size)
-        for at, trace in enumerate(system.trace_batch(queries[batch], depth), start=start):
-            question = data.questions[at]
-            if run is not None and trace.ranking.top(k).passage_ids != run[at].top(k).passage_ids:
-                raise ValueError(
-                    f"System {name!r}, query {question.id!r}: its trace returns other passages than the comparison "
-                    "has. Was the system, its graph or its corpus changed since? Compare again."
-                )
-            records += _records(question, queries[at], trace, data, k)
+    depth = max(k, min(len(data.corpus), MAX_DEPTH))
+    records: list[tuple[object, ...]] = []
+    returned = {}
+    for start in range(0, len(data), batch_size):
+        queries = data.queries[start : start + batch_size]
+        for i, trace in enumerate(system.trace_batch(queries, depth), start=start):
+            question, query = data.questions[i], data.queries[i]
+            if run is not None:
+                _require_equal_hits(name, query, trace.ranking.top(k), run[i].top(k))
+            records += _records(question, query, trace, data, k)
             hits = trace.ranking.rows[:k].tolist()
             returned[question.id] = [data.corpus.titles[row] or data.corpus.ids[row] for row in hits]
-    columns = ["query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank"]
-    frame = pd.DataFrame(records, columns=columns).astype({"rank": "Int64"})
+    frame = pd.DataFrame(records, columns=list(COLUMNS)).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
 
 
+def _require_equal_hits(name: str, query: Query, traced: Ranking, earlier: Ranking) -> None:
+    if traced.passage_ids != earlier.passage_ids:
+        raise ValueError(
+            f"System {name!r}, query {query.id!r}: its trace returns other passages than the comparison has. Was the "
+            "system, its graph or its corpus changed since? Compare again."
+        )
+
+
 def _records(question: Question, query: Query, trace: Trace, data: QADataset, k: int) -> list[tuple[object, ...]]:
-    corpus, documents = data.corpus, data.unit == "document"
-    ranked = [corpus.doc_ids[row] if documents else corpus.ids[row] for row in trace.ranking.rows.tolist()]
-    places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
-    allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
+    """One row of `Waterfall.frame` for each gold unit of a question."""
+    ids = data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids
+    ranked = dict.fromkeys(ids[row] for row in trace.ranking.rows.tolist())
+    rank_of = {unit_id: rank for rank, unit_id in enumerate(ranked, start=1)}
+    candidates = None if query.candidates is None else frozenset(data.corpus.rows(query.candidates).tolist())
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
-        fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
-        about = question.id, question.type, question.text, gold, corpus.titles[rows[0]]
-        records.append((*about, *fate, None if fate[0] == "not a candidate" else places.get(gold)))
+        allowed = [row for row in rows if candidates is None or row in candidates]
+        rank = rank_of.get(gold)
+        lost_at, step, why = _fate(allowed, trace, rank, k)
+        title = data.corpus.titles[rows[0]]
+        shown_rank = None if lost_at == "not a candidate" else rank
+        records.append((question.id, question.type, question.text, gold, title, lost_at, step, why, shown_rank))
     return records
 
 
-def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> tuple[LostAt, str, str]:
-    """What became of a gold document: see `LOST_AT`; the step and its reason, of the passage that came farthest."""
+def _fate(rows: Sequence[int], trace: Trace, rank: int | None, k: int) -> tuple[LostAt, str, str]:
+    """Where a gold unit with these passages was lost: stage and reason of the passage that came farthest."""
     if not rows:
         return "not a candidate", "candidates", "the question may not return it"
-    if place is not None and place <= k:
+    if rank is not None and rank <= k:
         return "found", "found", f"among the first {k}"
-    steps = [trace.lost_by(row) for row in rows]
-    if None in steps:
-        return "ranked below k", "ranking", f"in the ranking, below the first {k}"
-    lost = max((each for each in steps if each is not None), key=lambda each: LOST_AT.index(each.lost_at))
-    return lost.lost_at, lost.name, lost.why
+    losses = []
+    for row in rows:
+        step = trace.lost_by(row)
+        if step is None:
+            return "ranked below k", "ranking", f"in the ranking, below the first {k}"
+        losses.append(step)
+    last = max(losses, key=lambda step: LOST_AT.index(step.lost_at))
+    return last.lost_at, last.name, last.why

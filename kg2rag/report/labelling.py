@@ -1,8 +1,8 @@
-"""Questions and hits -> a page in which hits are judged by the keys 1 and 0, and kept as questions with gold.
+"""Questions and hits -> a page in which hits are judged by the keys 1 and 0, and saved as questions with gold.
 
-The judge sees no system. Below the hits stands how many more questions a difference would take, by the spread of the
-differences so far, as `kg2rag.evaluation.verdict.questions_needed` has it; of several systems, by the two that differ
-most.
+The judge sees no system. Below the hits stands how many more questions a difference takes, by the spread of the
+differences so far, as `kg2rag.evaluation.statistics.questions_needed` computes it; of several systems, for the one
+that differs most from the baseline.
 
 Reference: Webber, Moffat & Zobel, "Statistical Power in Retrieval Experimentation", CIKM 2008.
 """
@@ -23,25 +23,32 @@ if TYPE_CHECKING:
 
     from kg2rag.types import Corpus
 
-LETTERS = 2_000
-"""Of a passage that is shown to be judged."""
+MAX_CHARACTERS = 2_000
+"""The part of a passage that is shown to be judged."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labelling(HtmlPage):
     """Hits to be judged; in Jupyter a page in a frame.
 
-    Judgements are kept as they are made: in the file that the judge names, where the browser can write one (Chromium's
-    kind, from a page on the disk); else in the browser's memory of the page, and, as in a notebook's frame, for as
-    long as the page is open. `save` downloads them. A question whose hits are all irrelevant is kept, without gold, and
-    one that was not judged as it was, so that the next page goes on where this one ended.
+    Judgements are kept as they are made: in the file that the judge names, if the browser can write one (Chromium and
+    its relatives, from a page on the disk); otherwise in the browser's storage under a key of the page's content, and,
+    as in a notebook's frame, for as long as the page is open. The button "save" downloads them. A question whose hits
+    are all irrelevant is kept, without gold, and one that was not judged stays as it was, so that the next page goes on
+    where this one ended.
 
-    questions : rows of the file to be, each with `id` and `question`, and whatever else stays in it, such as `answers`.
+    Attributes
+    ----------
+    questions : rows of the file to be, each with `id` and `question`, and other fields that stay in it, such as
+        `answers`.
     pool : question -> its hits, in the order in which they are shown.
-    corpus : has their texts; None where they are not known.
+    corpus : has their texts; None if they are unknown.
     runs : question -> the first hits of each system; needed to count the questions that are missing.
     scores : recall of questions judged before, (n_questions, n_systems), the systems in the order of the runs.
     kept : rows with nothing to judge, which the file has as well.
+    baseline : the place of the system in the runs that the others are compared with.
+    planning : constants of `statistics.questions_needed`, as `statistics.planning_constants` gives them; empty if the
+        page does not count.
     """
 
     questions: Sequence[Mapping[str, Any]]
@@ -50,11 +57,13 @@ class Labelling(HtmlPage):
     runs: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     scores: Sequence[Sequence[float]] = ()
     kept: Sequence[Mapping[str, Any]] = ()
+    baseline: int = 0
+    planning: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """The heading of the page."""
-        return f"Hits to judge: {len(self.questions):,} question{'s' if len(self.questions) != 1 else ''}"
+        return f"Hits to judge: {len(self.questions):,} question{'' if len(self.questions) == 1 else 's'}"
 
     def body(self) -> Markup:
         """The place of the script."""
@@ -62,24 +71,43 @@ class Labelling(HtmlPage):
 
     @property
     def key(self) -> str:
-        """Names what is asked: the same questions and hits have the same judgements."""
-        return hashlib.sha256(as_json([[*map(dict, self.questions)], self.pool]).encode()).hexdigest()[:8]
+        """A checksum of everything that is asked and shown, the texts of the passages included."""
+        content = as_json([[*map(dict, self.questions)], self.pool, self._passages()])
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def _passages(self) -> dict[str, tuple[str, str]]:
+        """Passage id -> title and the beginning of the text, both "" if they are unknown."""
+        passages = {}
+        for hits in self.pool.values():
+            for passage_id in hits:
+                title, text = "", ""
+                if self.corpus is not None:
+                    passage = self.corpus[self.corpus.row(passage_id)]
+                    title, text = passage.title, passage.text[:MAX_CHARACTERS]
+                passages[passage_id] = title, text
+        return passages
 
     def data(self) -> str:
         """What the page's script reads, as JSON."""
-        asked, passages = [], dict[str, tuple[str, str]]()
+        questions = []
         for row in self.questions:
             hits = list(self.pool[row["id"]])
             runs = [[hits.index(hit) for hit in run if hit in hits] for run in self.runs.get(row["id"], ())]
-            asked.append({"row": dict(row), "hits": hits, "runs": runs})
-        for id_ in (id_ for hits in self.pool.values() for id_ in hits):
-            passage = self.corpus and self.corpus[self.corpus.row(id_)]
-            passages[id_] = (passage.title, passage.text[:LETTERS]) if passage else ("", "")
-        held = {"key": self.key, "questions": asked, "passages": passages, "scores": self.scores}
-        return as_json({**held, "kept": [*map(dict, self.kept)]})
+            questions.append({"row": dict(row), "hits": hits, "runs": runs})
+        return as_json(
+            {
+                "key": self.key,
+                "questions": questions,
+                "passages": self._passages(),
+                "scores": self.scores,
+                "kept": [*map(dict, self.kept)],
+                "baseline": self.baseline,
+                "planning": dict(self.planning),
+            }
+        )
 
     def to_html(self) -> str:
-        """A page that loads nothing and saves `questions-KEY.jsonl`, as `kg2rag compare --questions` reads it."""
+        """A self-contained page that saves `questions-KEY.jsonl`, as `kg2rag compare --questions` reads it."""
         return document(self.title, self.body(), {"label.js": self.data()})
 
     def _repr_html_(self) -> str:
@@ -93,11 +121,11 @@ class Labelling(HtmlPage):
     def saved(self, *folders: str | Path) -> Path:
         """The newest file that this page has saved, for `with_questions`.
 
-        `folders` : where it may lie; the working folder and ~/Downloads otherwise. FileNotFoundError where it does not.
+        folders : searched for it; the working folder and ~/Downloads by default. FileNotFoundError: it is in none.
         """
-        places = [Path(one) for one in folders] or [Path(), Path.home() / "Downloads"]
-        found = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
-        if not found:
-            looked = f"No questions-{self.key}.jsonl in {' or '.join(map(str, places))}."
-            raise FileNotFoundError(f"{looked} Press save in the page, or move it there.")
-        return max(found, key=lambda file: file.stat().st_mtime)
+        places = [Path(folder) for folder in folders] or [Path(), Path.home() / "Downloads"]
+        files = [file for place in places for file in place.glob(f"questions-{self.key}*.jsonl")]
+        if not files:
+            searched = " or ".join(map(str, places))
+            raise FileNotFoundError(f"No questions-{self.key}.jsonl in {searched}. Press save in the page, or move it.")
+        return max(files, key=lambda file: file.stat().st_mtime)

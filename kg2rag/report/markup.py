@@ -1,4 +1,4 @@
-"""A sheet -> Markdown for a README; and any rows as a Markdown table."""
+"""A score sheet -> Markdown for a README and LaTeX for a paper; and any rows as a Markdown table."""
 
 from __future__ import annotations
 
@@ -6,42 +6,98 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kg2rag.report.notes import notes
-from kg2rag.report.table import Sheet, rows
+from kg2rag.report.score_sheet import Cell, ScoreSheet, headline, rows
 from kg2rag.text.cells import visible
 
 _ACTIVE = re.compile(r"\||\\(?=\\*\|)|<(?=[A-Za-z/!?])")
 """What ends a cell, or keeps the backslash before a bar from doing so, or begins a tag; "p < .05" begins none."""
-_ESCAPE = r"\\\g<0>"
+_ESCAPED = r"\\\g<0>"
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "†": r"$\dagger$",
+        "‡": r"$\ddagger$",
+        "±": r"$\pm$",
+        "−": "$-$",
+    }
+)
 
 
-def markdown(sheet: Sheet) -> str:
-    """A pipe table; what Markdown would read as markup is escaped."""
+def markdown(sheet: ScoreSheet) -> str:
+    """A pipe table and its notes; what Markdown would read as markup is escaped."""
     header = ["system", *sheet.metrics, "ms/query"]
     lines = [f"| {' | '.join(map(plain, header))} |", f"|---|{'---:|' * (len(header) - 1)}"]
     for row in rows(sheet):
-        cells = [plain(row.name) + (" (baseline)" if row.is_baseline else "")]
-        for cell in row.cells:
-            mean = (f"**{cell.mean}**" if cell.bold else cell.mean) + plain(cell.stars)
-            cells.append(" ".join(filter(None, [mean, cell.spread, f"({cell.low} to {cell.high})"])))
-        lines.append(f"| {' | '.join([*cells, row.ms])} |")
+        name = plain(row.name) + (" (baseline)" if row.is_baseline else "")
+        cells = [name, *map(_markdown_cell, row.cells), row.ms]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", "\n\n".join(map(plain, notes(sheet))), ""])
+
+
+def _markdown_cell(cell: Cell) -> str:
+    mean = f"**{cell.mean}**" if cell.bold else cell.mean
+    parts = [mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"]
+    return " ".join(part for part in parts if part)
+
+
+def latex(sheet: ScoreSheet) -> str:
+    """A table of booktabs with a caption; the notes are comments below it, from which the caption may take."""
+    header = " & ".join(escape_latex(name) for name in ("system", *sheet.metrics, "ms/query"))
+    body = []
+    for row in rows(sheet):
+        name = escape_latex(row.name) + (" (baseline)" if row.is_baseline else "")
+        body.append(" & ".join([name, *map(_latex_cell, row.cells), row.ms]) + r" \\")
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape_latex(headline(sheet.config))}.}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(sheet.metrics) + 1)}}}",
+            r"\toprule",
+            rf"{header} \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            *(f"% {_one_line(note)}" for note in notes(sheet)),
+            "",
+        ]
+    )
+
+
+def _latex_cell(cell: Cell) -> str:
+    mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
+    stars = f"$^{{{cell.stars}}}$" if cell.stars else ""
+    spread = f" {escape_latex(cell.spread)}" if cell.spread else ""
+    return rf"{mean}{stars}{spread} {{\scriptsize [{cell.low}, {cell.high}]}}"
+
+
+def escape_latex(text: str) -> str:
+    """A text on one line that LaTeX prints as it is."""
+    return _one_line(text).translate(_LATEX)
 
 
 def pipe_table(header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()) -> list[str]:
     """The lines of a pipe table; cells may hold Markdown, but no HTML. `right` names columns aligned to the right."""
 
     def line(cells: Iterable[object]) -> str:
-        return f"| {' | '.join(_ACTIVE.sub(_ESCAPE, _one_line(str(cell))) for cell in cells)} |"
+        return f"| {' | '.join(_ACTIVE.sub(_ESCAPED, _one_line(str(cell))) for cell in cells)} |"
 
     rule = "".join("--:|" if name in right else "---|" for name in header)
     return [line(header), f"|{rule}", *map(line, rows)]
 
 
 def plain(text: str) -> str:
-    """A text on one line, of which Markdown reads nothing as markup."""
+    """A text on one line of which Markdown reads nothing as markup."""
     return "".join(f"\\{char}" if char in "\\`*_|<>[]" else char for char in _one_line(text))
 
 
 def _one_line(text: str) -> str:
-    """A text without line breaks, which would end a row, and control characters."""
+    """A text without line breaks, which would end a row, and without control characters."""
     return visible(" ".join(text.splitlines()))

@@ -1,60 +1,114 @@
-"""A score table -> the sentences under it: what its signs mean, what it could not detect, how systems fared."""
+"""A score sheet -> the sentences under it: what its signs mean, what it could not detect, how systems fared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kg2rag.report.table import LARGER, LEVEL, MACRO, TUNED, Sheet
-
-_OF_SETS = (
-    "Its interval is made of those on the sets, its test swaps the systems on each question of each set: both say "
-    "nothing of other sets."
-)
-_OF_SEEDS = (
-    "each question's score is its mean over them, and ± the standard deviation of the mean between them. Intervals and "
-    "tests are over questions."
-)
+from kg2rag.report.score_sheet import LARGER, LEVEL, MACRO, TUNED, ScoreSheet
+from kg2rag.text.cells import excerpt
 
 
-def notes(sheet: Sheet) -> list[str]:
-    """How to read the table, which differences it could not detect, and which systems return more than the others."""
-    config, unread = sheet.config, dict[str, list[str]]()
-    for name, graphs in config.get("graph_unread", {}).items():
-        unread.setdefault(" and ".join(graphs), []).append(name)
-    encoders = [one["encoder"] for one in config.get("knowledge", []) if "dtype" in one["encoder"]]
-    vectors = dict.fromkeys(f"{one['model'].split('/')[-1]}, {one['dtype']} on {one['device']}" for one in encoders)
-    seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in config.get("seeds", {}).items())
-    sets, lost = ", ".join(config.get("sets", {})), config.get("data", {}).get("gold_out_of_reach", 0)
-    told: list[tuple[Any, str]] = [
-        (sets, f"{MACRO}: the mean of the means on {sets}, each set counting alike. {_OF_SETS}"),
-        (vectors, f"Vectors: {'; '.join(vectors)}."),
-        (lost, f"Of {lost:,} questions gold is not among their candidates: no system can find it."),
-        (True, _detectable(sheet)),
-        (seeds, f"Run under several seeds: {seeds}; {_OF_SEEDS}"),
-    ]
-    return [
+def notes(sheet: ScoreSheet) -> list[str]:
+    """How to read the table, which differences it could not detect, and remarks on its systems."""
+    config = sheet.config
+    about_numbers = [
         " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)]),
-        *(text for there, text in told if there and text),
-        *(f"{TUNED} {name}: chosen with this set in view: {'; '.join(what)}." for name, what in sheet.tuned.items()),
-        *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
-        *(f"{name}: {text}." for name, text in config.get("remarks", {}).items()),
-        *(
-            f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
-            for graph, names in unread.items()
-        ),
-        *(_graph_use(name, use) for name, use in config.get("graph_use", {}).items()),
+        _macro_note(config),
+        _vectors_note(config),
+        _out_of_reach_note(config),
+        _detectable_note(sheet),
+        _seeds_note(config),
+        _stored_note(config),
     ]
+    return [note for note in (*about_numbers, *_system_notes(sheet)) if note]
 
 
-def _graph_use(name: str, use: Mapping[str, Any]) -> str:
-    """How often a system that adds a graph to a text search gained by it, and why not otherwise."""
-    brought = f"the graph brought a new passage into the first 10 for {100 * use['brought']:.1f} % of the questions"
+def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
+    """Remarks on single systems."""
+    config = sheet.config
+    for name, parameters in sheet.tuned.items():
+        yield f"{TUNED} {name}: chosen with access to this set: {'; '.join(parameters)}."
+    for name, text in sheet.larger.items():
+        yield f"{LARGER} {name} returns {text}."
+    for name, text in config.get("remarks", {}).items():
+        yield f"{name}: {text}."
+    for graphs, names in _unread_graphs(config).items():
+        yield f"{', '.join(names)}: did not read the graph {graphs}."
+    for name, use in config.get("graph_use", {}).items():
+        yield _graph_use_note(name, use)
+
+
+def _macro_note(config: Mapping[str, Any]) -> str:
+    sets = ", ".join(config.get("sets", {}))
+    if not sets:
+        return ""
+    return (
+        f"{MACRO}: the unweighted mean of the means on {sets}. Its interval combines those of the sets, and its test "
+        "swaps the systems on each question of each set: neither generalises to other sets."
+    )
+
+
+def _vectors_note(config: Mapping[str, Any]) -> str:
+    """The encoders that were used; with the systems of each if there are several."""
+    systems_of: dict[str, list[str]] = {}
+    for kb in config.get("knowledge", []):
+        encoder = kb["encoder"]
+        if "dtype" in encoder:
+            text = f"{encoder['model'].split('/')[-1]}, {encoder['dtype']} on {encoder['device']}"
+        elif "fingerprint" in encoder:  # it was asked for vectors, and does not describe itself
+            text = excerpt(str(encoder["encoder"]))
+        else:
+            continue
+        systems_of.setdefault(text, []).extend(kb.get("systems", []))
+    if len(systems_of) < 2:
+        return "".join(f"Vectors: {text}." for text in systems_of)
+    texts = (f"{text} ({', '.join(dict.fromkeys(systems))})" for text, systems in systems_of.items())
+    return f"Vectors: {'; '.join(texts)}."
+
+
+def _out_of_reach_note(config: Mapping[str, Any]) -> str:
+    questions = config.get("data", {}).get("gold_out_of_reach", 0)
+    if not questions:
+        return ""
+    return f"{questions:,} questions have gold that is not among their candidates: no system can find it."
+
+
+def _seeds_note(config: Mapping[str, Any]) -> str:
+    seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in config.get("seeds", {}).items())
+    if not seeds:
+        return ""
+    return (
+        f"Run under several seeds: {seeds}; the score of a question is its mean over them, and ± is the standard "
+        "deviation of the mean between them. Intervals and tests are over questions."
+    )
+
+
+def _stored_note(config: Mapping[str, Any]) -> str:
+    """The runs that were read from the store, and when they were computed."""
+    stored = config.get("stored", {})
+    if not stored:
+        return ""
+    runs = ", ".join(f"{name} (computed {when[:16].replace('T', ' ')})" for name, when in stored.items())
+    return f"Read from the store: {runs}."
+
+
+def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Graphs that were chosen and not read -> the systems that were run over them."""
+    systems_of: dict[str, list[str]] = {}
+    for name, graphs in config.get("graph_unread", {}).items():
+        systems_of.setdefault(" and ".join(map(excerpt, graphs)), []).append(name)
+    return systems_of
+
+
+def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
+    """How often a system that joins a graph with a text search gained a passage by it, and the reasons why not."""
+    brought = f"the graph added a passage to the first 10 for {100 * use['brought']:.1f} % of the questions"
     skipped = (f"; not used for {100 * share:.1f} %: {reason}" for reason, share in use["skipped"].items())
     return f"{name}: {brought}{''.join(skipped)}."
 
 
-def _signs(sheet: Sheet) -> Iterator[str]:
+def _signs(sheet: ScoreSheet) -> Iterator[str]:
     """What the signs mean that the table has, and why others are missing that a reader may look for."""
     if len(sheet.systems) < 2:
         return
@@ -65,28 +119,32 @@ def _signs(sheet: Sheet) -> Iterator[str]:
     else:
         yield f"No star: no system {test}, p < .05)."
     yield "Wins / ties / losses count questions."
-    if sheet.scores["p_best"].isna().all():
-        yield "No winner is marked in bold, for not every pair was tested."
-    elif sheet.scores["p_best"].lt(LEVEL).any():
+    p_best = sheet.scores["p_best"]
+    if p_best.isna().all():
+        yield "No winner is marked in bold, because not every pair was tested."
+    elif p_best.lt(LEVEL).any():
         yield f"Bold: best, and significantly above every other system (Holm-corrected over all pairs of a {unit})."
     else:
         yield f"No bold: no system is significantly above every other (Holm-corrected over all pairs of a {unit})."
 
 
-def _detectable(sheet: Sheet) -> str:
-    """The differences that so few questions would miss: per metric, the median over the systems."""
+def _detectable_note(sheet: ScoreSheet) -> str:
+    """The smallest differences that so few questions detect: per metric, the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
-    if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them alone
+    if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them only
         return ""
-    n, tests = int(tested[["wins", "ties", "losses"]].iloc[0].sum()), tested["system"].nunique()
-    seen = least.dropna()
-    shown = ", ".join(f"{seen[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in seen.index)
-    if blind := [name for name in least.index if name not in seen]:
-        shown += f"{', and ' if shown else ''}any difference at all in {', '.join(blind)}"
-    among = f", divided by the {tests} tests of a metric" if tests > 1 else ""
+    n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
+    tests = tested["system"].nunique()
+    texts = []
+    for metric in map(str, least.index):
+        if least.isna()[metric]:
+            texts.append(f"none, however large, in {metric}")
+        else:
+            texts.append(f"{least[metric] * sheet.scale(metric):.{sheet.digits(metric)}f} in {metric}")
+    divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
     return (
-        f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
-        f"than one time in five: {shown} (simulated with the randomisation test, 80 % power, level .05{among}; median "
-        "over systems)."
+        f"Minimum detectable difference from {sheet.baseline} with {n:,} question{'' if n == 1 else 's'}: "
+        f"{', '.join(texts)} (80 % power, level .05{divided}; simulated with the randomisation test; median over "
+        "systems)."
     )

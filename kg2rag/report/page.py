@@ -1,30 +1,29 @@
-"""A sheet, curves, break-downs and questions -> the page of a comparison, one file that loads nothing."""
+"""A sheet, curves, break-downs and questions -> the page of a comparison, one self-contained file."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from kg2rag.report import plots
 from kg2rag.report.html import HtmlPage, document, fragment, render
-from kg2rag.report.markup import markdown
+from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
-from kg2rag.report.table import Sheet, headline, pair_rows, placebo_rows, rows
+from kg2rag.report.score_sheet import ScoreSheet, headline, pair_rows, placebo_rows, rows
 from kg2rag.report.terminal import TerminalTable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Tabular(ABC):
-    """A result with a `sheet`: Jupyter, the terminal and Markdown show that."""
+    """A result with a `sheet`, which Jupyter, the terminal, Markdown and LaTeX show."""
 
     @property
     @abstractmethod
-    def sheet(self) -> Sheet:
-        """The content of the printed tables."""
+    def sheet(self) -> ScoreSheet:
+        """The content of the printed table."""
 
     def _repr_html_(self) -> str:
         return fragment(render("table.html.j2", **_table(self.sheet, caption=headline(self.sheet.config))))
@@ -36,22 +35,28 @@ class Tabular(ABC):
         """A table for a README: means in per cent, intervals, stars by Holm."""
         return markdown(self.sheet)
 
+    def to_latex(self) -> str:
+        """A table for a paper: means in per cent, intervals, stars by Holm; needs the LaTeX package booktabs."""
+        return latex(self.sheet)
+
 
 def page(
-    sheet: Sheet,
+    sheet: ScoreSheet,
     *,
     data: Mapping[str, str] | None = None,
     curves: Mapping[str, pd.DataFrame] | None = None,
     groups: Mapping[str, pd.DataFrame] | None = None,
     tests: Mapping[str, pd.DataFrame] | None = None,
-    second: Sheet | None = None,
+    second: ScoreSheet | None = None,
     verdict: HtmlPage | None = None,
     further: Sequence[HtmlPage] = (),
 ) -> str:
-    """The whole report: fit for screen (light or dark) and paper; what is not given is left out.
+    """The whole report, for the screen (light or dark) and for paper; parts that are None are left out.
 
-    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked into; "label.js" -> a
-        `Labelling`'s data, hits of questions without gold.
+    Parameters
+    ----------
+    data : "page.js" -> the questions, as `questions_json` makes them, to be filtered and looked into; "label.js" -> the
+        data of a `Labelling`, hits of questions without gold.
     curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them, and "placebos" ->
@@ -60,38 +65,58 @@ def page(
     verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.
     """
-    config, tests, data = sheet.config, tests or {}, data or {}
-    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
-    drawn |= {name: plots.recall_curve(curve, sheet.baseline) for name, curve in (curves or {}).items() if len(curve)}
+    config = sheet.config
+    metric = sheet.metrics[0]
+    tests = tests or {}
+    scripts = data or {}
     body = render(
         "report.html.j2",
         **_table(sheet),
         data=config.get("data", {}),
         config=config,
-        questions="page.js" in data,
-        figures={name: plots.to_svg(figure, name) for name, figure in drawn.items()},
+        questions="page.js" in scripts,
+        figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
-        pairs=list(pair_rows(sheet, tests["pairs"], sheet.metrics[0])) if "pairs" in tests else [],
-        placebos=list(placebo_rows(sheet, tests["placebos"], sheet.metrics[0])) if "placebos" in tests else [],
+        pairs=list(pair_rows(sheet, tests["pairs"], metric)) if "pairs" in tests else [],
+        placebos=list(placebo_rows(sheet, tests["placebos"], metric)) if "placebos" in tests else [],
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),
-        label="Questions without gold" if "label.js" in data else "",
-        further=[one.body() for one in further],
+        label="Questions without gold" if "label.js" in scripts else "",
+        further=[view.body() for view in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
-    return document(headline(config), body, data)
+    return document(headline(config), body, scripts)
 
 
-def _table(sheet: Sheet, caption: str = "") -> dict[str, Any]:
-    builds = any(seconds == seconds for seconds in sheet.build_seconds.values())
-    table = {"rows": rows(sheet), "metrics": sheet.metrics, "baseline": sheet.baseline, "notes": notes(sheet)}
-    return {**table, "builds": builds, "caption": caption}
+def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """The bars, and the curves that have points, as SVG."""
+    figures = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
+    for name, curve in curves.items():
+        if len(curve):
+            figures[name] = plots.recall_curve(curve, sheet.baseline)
+    return {name: plots.to_svg(figure, name) for name, figure in figures.items()}
 
 
-def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _table(sheet: ScoreSheet, caption: str = "") -> dict[str, Any]:
+    """The content of `table.html.j2`."""
+    return {
+        "rows": rows(sheet),
+        "metrics": sheet.metrics,
+        "baseline": sheet.baseline,
+        "notes": notes(sheet),
+        "builds": any(not pd.isna(seconds) for seconds in sheet.build_seconds.values()),
+        "caption": caption,
+    }
+
+
+def _breakdown(sheet: ScoreSheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Means by group and system as printed."""
     groups = []
     for group, part in frame.groupby(level=0, sort=False):
-        named: Any = part.drop(columns="n").droplevel(0).iterrows()
-        systems = [(name, [f"{mean * sheet.scale(m):.1f}" for m, mean in row.items()]) for name, row in named]
+        means: Any = part.drop(columns="n").droplevel(0).iterrows()
+        systems = []
+        for name, row in means:
+            cells = [f"{mean * sheet.scale(metric):.{sheet.digits(metric)}f}" for metric, mean in row.items()]
+            systems.append((name, cells))
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups

@@ -1,4 +1,4 @@
-"""A comparison -> what its page shows of each question: scores, first hits of every system, gold, why each was found.
+"""Rankings and scores -> what the page of a comparison shows of each question: scores, hits, gold, explanations.
 
 One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once and referred to by
 their numbers.
@@ -10,145 +10,208 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.report.html import as_json
-from kg2rag.report.table import Sheet
-from kg2rag.types import QADataset, Question, Ranking
+from kg2rag.report.score_sheet import ScoreSheet
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from kg2rag.types import FloatArray, QADataset, Question, Ranking
 
-KINDS = ("passages", "triples", "labels", "formulas", "parts")
-HITS, LETTERS, NOTE = 10, 600, 300
-"""What the page shows: so many hits of each ranking, letters of a passage, and letters of a note."""
+SHARED_KINDS = ("passages", "triples", "labels", "formulas", "parts")
+MAX_HITS, MAX_PASSAGE_CHARACTERS, MAX_NOTE_CHARACTERS = 10, 600, 300
+"""The parts of a ranking, a passage and a note that the page shows."""
 MEGABYTES = 16
-"""Of a page's questions with their hits; of those beyond, it lists the scores alone, and says so."""
+"""Size of the questions with their hits in a page; of those beyond, it lists only the scores, and says so."""
+NO_FORMULA = -1
 
 
-class _Writer:
-    """Rankings -> JSON that refers to shared values by number. `data` has texts and gold, or is None."""
+class SharedValues:
+    """Values that many rankings have, stored as JSON once and referred to by number; `size` counts their characters."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._values: dict[str, dict[str, tuple[int, str]]] = {kind: {} for kind in SHARED_KINDS}
+
+    def number(self, kind: str, key: str, make_value: Callable[[], Any]) -> int:
+        """The number of a value, which is made and stored if its key is new."""
+        values = self._values[kind]
+        if key not in values:
+            values[key] = len(values), as_json(make_value())
+            self.size += len(values[key][1])
+        return values[key][0]
+
+    def number_of(self, kind: str, value: Any) -> int:
+        """The number of a value that is its own key."""
+        return self.number(kind, str(value), lambda: value)
+
+    def lists(self) -> dict[str, str]:
+        """Kind -> its values as a JSON list."""
+        return {kind: f"[{','.join(text for _, text in values.values())}]" for kind, values in self._values.items()}
+
+
+class QuestionWriter:
+    """The rankings of a question -> JSON values that refer to shared values by number.
+
+    data : has texts and gold; without it only ids are shown.
+    """
 
     def __init__(self, data: QADataset | None) -> None:
-        self.data, self.size = data, 0
-        self.shared: dict[str, dict[str, tuple[int, str]]] = {kind: {} for kind in KINDS}
+        self.data = data
+        self.shared = SharedValues()
 
-    def number(self, kind: str, key: str, value: Callable[[], Any]) -> int:
-        """The number of a shared value, which is stored as JSON where its key is new; `size` counts their letters."""
-        known = self.shared[kind]
-        if key not in known:
-            known[key] = len(known), as_json(value())
-            self.size += len(known[key][1])
-        return known[key][0]
-
-    def found(self, rankings: Sequence[Ranking], question: Question | None) -> dict[str, Any]:
+    def hits_of_question(self, rankings: Sequence[Ranking], question: Question | None) -> dict[str, Any]:
         """What the systems return for a question, and where they rank its gold: of many passages, the first ten."""
-        ids = self.data.corpus.ids if self.data else ()
-        every = self.data.gold_rows(question) if self.data and question else {}
-        gold = {id_: [ids[row] for row in rows[:HITS]] for id_, rows in every.items()}
+        gold = self._gold(question)
         return {
             "answers": list(question.answers) if question else [],
-            "gold": [[id_, [self._passage(one) for one in passages]] for id_, passages in gold.items()],
+            "gold": [[gold_id, [self._passage(id_) for id_ in passages]] for gold_id, passages in gold.items()],
             "systems": [self._ranking(ranking, gold) for ranking in rankings],
         }
 
-    def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        first = ranking.top(HITS)
-        codes = np.zeros(len(first), int) if first.stage_codes is None else first.stage_codes
-        stages = [ranking.stages[code] for code in codes]
-        parts = {name: column for name, column in first.score_parts.items() if not np.isnan(column).all()}
-        places = {id_: at for at, id_ in enumerate(ranking.passage_ids, start=1)} if gold else {}
-        formulas = {stage: terms_of(ranking, stage) for stage in ranking.stages}
+    def _gold(self, question: Question | None) -> dict[str, list[str]]:
+        """Gold id -> the ids of its passages; of a gold document, the first ten."""
+        if self.data is None or question is None:
+            return {}
+        ids = self.data.corpus.ids
         return {
-            "passages": [self._passage(id_) for id_ in first.passage_ids],
-            "scores": [_number(score) for score in first.scores],
-            "stages": [self._shared("labels", stage_label(ranking, stage)) for stage in stages],
-            "formulas": [-1 if formulas[one] is None else self._shared("formulas", formulas[one]) for one in stages],
-            "parts": self._shared("parts", list(parts)),
-            "values": [[_number(column[at]) for column in parts.values()] for at in range(len(first))],
-            "paths": [
-                [
-                    self._shared("triples", (one.head, one.relation, one.tail, _number(one.strength), one.description))
-                    for one in ranking.paths.get(int(row), ())
-                ]
-                for row in first.rows
-            ],
-            "gold": [min((places[p] for p in passages if p in places), default=0) for passages in gold.values()],
-            "length": len(ranking),
-            "notes": [[name, text[:NOTE]] for name, text in notes_of(ranking).items()],
+            gold_id: [ids[row] for row in rows[:MAX_HITS]] for gold_id, rows in self.data.gold_rows(question).items()
         }
 
-    def _shared(self, kind: str, value: Any) -> int:
-        return self.number(kind, str(value), lambda: value)
+    def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        top = ranking.top(MAX_HITS)
+        codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
+        stages = [ranking.stages[code] for code in codes]
+        columns = {name: column for name, column in top.score_parts.items() if not np.isnan(column).all()}
+        formulas = {stage: self._formula(ranking, stage) for stage in ranking.stages}
+        return {
+            "passages": [self._passage(passage_id) for passage_id in top.passage_ids],
+            "scores": [_short_number(score) for score in top.scores],
+            "stages": [self.shared.number_of("labels", stage_label(ranking, stage)) for stage in stages],
+            "formulas": [formulas[stage] for stage in stages],
+            "parts": self.shared.number_of("parts", list(columns)),
+            "values": [[_short_number(column[i]) for column in columns.values()] for i in range(len(top))],
+            "paths": [self._path(ranking, int(row)) for row in top.rows],
+            "gold": _gold_ranks(ranking, gold),
+            "length": len(ranking),
+            "notes": [[name, text[:MAX_NOTE_CHARACTERS]] for name, text in notes_of(ranking).items()],
+        }
 
-    def _passage(self, id_: str) -> int:
-        def told() -> list[str]:
-            if self.data is None:
-                return [id_]
-            passage = self.data.corpus[self.data.corpus.row(id_)]
-            text = passage.text if len(passage.text) <= LETTERS else f"{passage.text[: LETTERS - 1]}…"
-            return [id_, passage.title[:LETTERS] if passage.title != id_ else "", text]
+    def _formula(self, ranking: Ranking, stage: str) -> int:
+        terms = terms_of(ranking, stage)
+        return NO_FORMULA if terms is None else self.shared.number_of("formulas", terms)
 
-        return self.number("passages", id_, told)
+    def _path(self, ranking: Ranking, row: int) -> list[int]:
+        """The numbers of the triples that led to a passage."""
+        numbers = []
+        for triple in ranking.paths.get(row, ()):
+            strength = _short_number(triple.strength)
+            value = (triple.head, triple.relation, triple.tail, strength, triple.description)
+            numbers.append(self.shared.number_of("triples", value))
+        return numbers
+
+    def _passage(self, passage_id: str) -> int:
+        return self.shared.number("passages", passage_id, lambda: self._passage_texts(passage_id))
+
+    def _passage_texts(self, passage_id: str) -> list[str]:
+        """Id, title ("" if it is the id) and the beginning of the text; only the id without data."""
+        if self.data is None:
+            return [passage_id]
+        passage = self.data.corpus[self.data.corpus.row(passage_id)]
+        text = passage.text
+        if len(text) > MAX_PASSAGE_CHARACTERS:
+            text = f"{text[: MAX_PASSAGE_CHARACTERS - 1]}…"
+        title = "" if passage.title == passage_id else passage.title[:MAX_PASSAGE_CHARACTERS]
+        return [passage_id, title, text]
 
 
 def questions_json(
     rankings: Mapping[str, Sequence[Ranking]],
     per_query: pd.DataFrame,
-    sheet: Sheet,
+    sheet: ScoreSheet,
     data: QADataset | None = None,
     megabytes: float = MEGABYTES,
 ) -> str:
     """Everything that the page shows of the questions.
 
+    Parameters
+    ----------
     rankings : system -> its rankings, in the order of the questions.
     per_query : one row per system and question: query_id, system, type, hops, question and one column per metric.
     data : has texts, gold and answers; without it the page shows ids. ValueError: data with other questions.
-    megabytes : of the questions with their hits, about; those beyond have scores alone.
+    megabytes : approximate size of the questions with their hits; those beyond have only scores.
     """
-    for name, run in rankings.items():
-        if data is not None and [ranking.query_id for ranking in run] != [question.id for question in data.questions]:
-            told = f"{data.name} has other questions than the rankings of {name!r}."
-            raise ValueError(f"{told} Pass the data that were compared.")
-    writer, found = _Writer(data), list[str]()
-    asked = [as_json(one) for one in _asked(list(rankings), per_query, sheet)]
-    left = megabytes * 2**20
-    for at, together in enumerate(zip(*rankings.values(), strict=True)):
-        found.append(as_json(writer.found(together, data.questions[at] if data else None)))
-        left -= len(found[-1])
-        if left < writer.size:
+    if data is not None:
+        _require_questions(rankings, data)
+    writer = QuestionWriter(data)
+    hits: list[str] = []
+    characters_left = megabytes * 2**20
+    for i, of_question in enumerate(zip(*rankings.values(), strict=True)):
+        hits.append(as_json(writer.hits_of_question(of_question, data.questions[i] if data else None)))
+        characters_left -= len(hits[-1])
+        if characters_left < writer.shared.size:
             break
+    texts = None if data is None else [question.text for question in data.questions]
+    systems = list(rankings)
+    questions = [as_json(row) for row in _question_rows(systems, per_query, sheet, texts)]
     parts = {
-        "systems": as_json(list(rankings)),
+        "systems": as_json(systems),
         "metrics": as_json([[name, sheet.digits(name)] for name in sheet.metrics]),
-        "questions": f"[{','.join(asked)}]",
-        "found": f"[{','.join(found)}]",
-        "first": as_json(_first(list(rankings), sheet)),
-        **{kind: f"[{','.join(text for _, text in known.values())}]" for kind, known in writer.shared.items()},
+        "questions": f"[{','.join(questions)}]",
+        "found": f"[{','.join(hits)}]",
+        "first": as_json(_first_pair(systems, sheet)),
+        **writer.shared.lists(),
     }
     return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
 
-def _asked(systems: Sequence[str], per_query: pd.DataFrame, sheet: Sheet) -> Iterator[tuple[Any, ...]]:
-    """Each question: id, text, type, hops and the scores by system and metric, in the unit of the tables."""
+def _require_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> None:
+    """Raise ValueError if the rankings are of other questions than those of `data`."""
+    expected = [question.id for question in data.questions]
+    for name, run in rankings.items():
+        if [ranking.query_id for ranking in run] != expected:
+            raise ValueError(
+                f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
+            )
+
+
+def _question_rows(
+    systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet, texts: Sequence[str] | None
+) -> Iterator[tuple[Any, ...]]:
+    """Each question: id, text, type, hops and the scores by system and metric, in the unit of the tables.
+
+    texts : of the questions; those of the frame if None, which are empty in a comparison saved without texts.
+    """
     scale = np.array([sheet.scale(metric) for metric in sheet.metrics])
-    parts = dict(iter(per_query.groupby("system", sort=False)))
-    scores = np.stack([parts[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], axis=1)
-    about = parts[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
-    for row, own in zip(about.itertuples(index=False), scores.round(4).tolist(), strict=True):
-        yield (*row, [[None if score != score else score for score in of_system] for of_system in own])
+    frame_of = dict(iter(per_query.groupby("system", sort=False)))
+    # (n_questions, n_systems, n_metrics)
+    scores: FloatArray = np.stack([frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], 1)
+    about = frame_of[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
+    if texts is not None:
+        about = about.assign(question=list(texts))
+    for row, of_systems in zip(about.itertuples(index=False), scores.round(4).tolist(), strict=True):
+        yield *row, [[None if np.isnan(score) else score for score in of_metrics] for of_metrics in of_systems]
 
 
-def _first(systems: Sequence[str], sheet: Sheet) -> tuple[int, int]:
-    """The two systems beside each other at first: the baseline and the best other one by the first metric."""
+def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
+    """The two systems that the page opens with: the baseline and the best other system by the first metric."""
     means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index("system")["mean"]
     left = systems.index(sheet.baseline) if sheet.baseline in systems else 0
     others = means.drop(systems[left], errors="ignore").dropna()
     return left, systems.index(str(others.idxmax())) if len(others) else left
 
 
-def _number(value: float) -> float | int | None:
-    """To five digits; whole numbers without a point, what is not finite as null."""
+def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int]:
+    """The rank of the best passage of each gold unit, from 1; 0 if none is in the ranking."""
+    if not gold:
+        return []
+    rank_of = {passage_id: rank for rank, passage_id in enumerate(ranking.passage_ids, start=1)}
+    return [min((rank_of[id_] for id_ in passages if id_ in rank_of), default=0) for passages in gold.values()]
+
+
+def _short_number(value: float) -> float | int | None:
+    """A number to five digits; whole numbers without a point, None if it is not finite."""
     if not np.isfinite(value):
         return None
     short = float(f"{value:.5g}")

@@ -1,12 +1,12 @@
-"""A sheet -> a table for the terminal, within its width.
+"""A score sheet -> a table for the terminal, within its width.
 
-Names are never wrapped or cut: where space is short, intervals and counts are left out, then the metrics are divided
-into several tables, one below the other.
+Names are never wrapped or cut: if space is short, intervals and counts are left out, then the metrics are divided into
+several tables, one below the other. Control characters of names and texts do not reach the terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,73 +17,101 @@ from rich.table import Table
 from rich.text import Text
 
 from kg2rag.report.notes import notes
-from kg2rag.report.table import Sheet, headline, placebo_rows, rows
+from kg2rag.report.score_sheet import Cell, Row, ScoreSheet, headline, placebo_rows, rows
+from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:
     import pandas as pd
-_NARROW = "Too narrow here for intervals and counts: see the report, or widen the terminal."
+TOO_NARROW = "Intervals and counts need a wider terminal; the report has them."
+UNBOUNDED_WIDTH = 10_000
 
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """What `rich` can print: mean and stars, below them the interval, below that wins/ties/losses."""
+    """A sheet for `rich` to print: mean and stars, below them the interval, below that wins/ties/losses."""
 
-    sheet: Sheet
+    sheet: ScoreSheet
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         def fits(table: Table) -> bool:
-            wide = options.update(width=10_000, max_width=10_000)
+            wide = options.update(width=UNBOUNDED_WIDTH, max_width=UNBOUNDED_WIDTH)
             return Measurement.get(console, wide, table).maximum <= options.max_width
 
-        yield Text(headline(self.sheet.config), style="italic")
-        metrics, below = range(len(self.sheet.metrics)), notes(self.sheet)
-        if fits(whole := _table(self.sheet, metrics, full=True)):
+        yield _text(headline(self.sheet.config), style="italic")
+        columns = list(range(len(self.sheet.metrics)))
+        whole = _table(self.sheet, columns, full=True)
+        if fits(whole):
             yield whole
         else:
-            below, blocks = [_NARROW, *below], list[list[int]]([[]])
-            for metric in metrics:
-                if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], metric], full=False)):
-                    blocks.append([])
-                blocks[-1].append(metric)
-            yield from (_table(self.sheet, block, full=False) for block in blocks)
-        yield from (Text(note, style="dim") for note in below)
+            yield from self._blocks(fits)
+            yield _text(TOO_NARROW, style="dim")
+        for note in notes(self.sheet):
+            yield _text(note, style="dim")
+
+    def _blocks(self, fits: Callable[[Table], bool]) -> list[Table]:
+        """Tables without intervals and counts, each with as many metrics as fit beside each other."""
+        blocks: list[list[int]] = [[]]
+        for column in range(len(self.sheet.metrics)):
+            if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], column], full=False)):
+                blocks.append([])
+            blocks[-1].append(column)
+        return [_table(self.sheet, block, full=False) for block in blocks]
 
 
-def _table(sheet: Sheet, metrics: Sequence[int], *, full: bool) -> Table:
-    """The table of some metrics; `full` has intervals and counts."""
+def _text(text: str, style: str = "") -> Text:
+    """A text that rich prints as it is, with replacement characters for control characters."""
+    return Text(visible(text), style=style)
+
+
+def _table(sheet: ScoreSheet, columns: Sequence[int], *, full: bool) -> Table:
+    """The table of some metrics; `full` adds intervals and counts."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     table.add_column("system", no_wrap=True)
-    for metric in metrics:
-        # In lines no wider than its numbers.
-        header = sheet.metrics[metric].replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
-        table.add_column(Text(header), justify="right", no_wrap=True)
+    for column in columns:
+        # Broken into lines no wider than the numbers.
+        header = sheet.metrics[column].replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
+        table.add_column(_text(header), justify="right", no_wrap=True)
     table.add_column("ms/\nquery", justify="right", no_wrap=True)
     for row in rows(sheet):
-        texts = [Text(row.name).append("\nbaseline" if row.is_baseline and full else "", style="dim")]
-        for cell in (row.cells[metric] for metric in metrics):
-            # Stars have a fixed width, so that the numbers of a column stay aligned.
-            text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
-            text.append(f"\n{cell.spread}" if cell.spread else "", style="not bold")
-            below = [f"{cell.low}–{cell.high}", cell.counts] if full else []
-            texts.append(text.append("".join(f"\n{line}" for line in below if line), style="dim not bold"))
-        table.add_row(*texts, row.ms)
+        cells = [_cell_text(row.cells[column], full=full) for column in columns]
+        table.add_row(_name_text(row, full=full), *cells, row.ms)
     return table
 
 
-def placebo_table(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Table:
+def _name_text(row: Row, *, full: bool) -> Text:
+    text = _text(row.name)
+    if row.is_baseline and full:
+        text.append("\nbaseline", style="dim")
+    return text
+
+
+def _cell_text(cell: Cell, *, full: bool) -> Text:
+    text = Text(cell.mean, style="bold" if cell.bold else "")
+    text.append(f"{cell.stars:<3}", style="not bold")  # of fixed width, so that the numbers of a column stay aligned
+    if cell.spread:
+        text.append(f"\n{cell.spread}", style="not bold")
+    if full:
+        text.append(f"\n{cell.low}–{cell.high}", style="dim not bold")
+    if full and cell.counts:
+        text.append(f"\n{cell.counts}", style="dim not bold")
+    return text
+
+
+def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Table:
     """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
-    rows = (
-        (f"{strategy}.{graph}", *means, f"{gain}\n{interval}", p)
-        for strategy, graph, *means, gain, interval, p in placebo_rows(sheet, placebos, metric)
-    )
-    return text_table(f"Graphs against their placebos in {metric}", ("system", "graph", "shuffled", "gain", "p"), rows)
+    lines = []
+    for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric):
+        lines.append((f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p))
+    columns = ("system", "graph", "shuffled", "gain", "p")
+    return text_table(f"Graphs against their placebos in {metric}", columns, lines)
 
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:
     """A table of plain texts; the first column and those of `left` are aligned to the left."""
-    table = Table(title=Text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if not place or column in left else "right", no_wrap=not left)
+    table = Table(title=_text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    for i, column in enumerate(columns):
+        is_left = i == 0 or column in left
+        table.add_column(_text(column), justify="left" if is_left else "right", no_wrap=not left)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_text, row))
     return table

@@ -12,7 +12,7 @@ import json
 import re
 import reprlib
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -135,49 +135,64 @@ def delimiter_of(file: Path) -> str:
 def read_delimited(
     file: Path, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[int, Record]]:
-    """The rows of a CSV or TSV file with a header, with the line each ends on.
+    """The rows of a CSV or TSV file with a header, as `delimited_rows` gives them."""
+    return delimited_rows(_lines(file), file, delimiter, is_one_line)
 
-    DataError: a cell of several lines in a column that `is_one_line`, where a stray quotation mark takes in rows; a row
-    of another length than the header, a quotation mark within or after a cell, and a cell that is too long.
+
+def delimited_rows(
+    lines: Iterable[str], where: object, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
+) -> Iterator[tuple[int, Record]]:
+    """The rows of the lines of a table with a header, with the line each ends on.
+
+    DataError: a column twice; a cell of several lines in a column that `is_one_line`, where a stray quotation mark
+    takes in rows; a row of another length than the header, a quotation mark within or after a cell, a cell that is too
+    long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(_lines(file), delimiter=delimiter, quoting=quoting, strict=True)
+    rows = csv.reader(iter(lines), delimiter=delimiter, quoting=quoting, strict=True)
     try:
         header = next(rows, None)
         if header is None:
-            raise DataError(f"{file} is empty. Its first line must name the columns.")
+            raise DataError(f"{where} is empty. Its first line must name the columns.")
         header = [name.strip() for name in header]
+        if twice := [name for name in header if name and header.count(name) > 1]:
+            raise DataError(f"{where}: column {twice[0]!r} is there twice. Each needs a name of its own.")
         one_line = [name for name in header if is_one_line(name)]
         before = rows.line_num
         for row in rows:
-            lines, before = f"lines {before + 1} to {rows.line_num}", rows.line_num
+            span, before = f"lines {before + 1} to {rows.line_num}", rows.line_num
             if not row:
                 continue
             if len(row) != len(header):
-                wrong(file, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
+                wrong(where, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
             record = dict(zip(header, row, strict=True))
             for name in one_line:
                 if "\n" in record[name]:
-                    raise DataError(f"{file}, {lines}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
+                    raise DataError(f"{where}, {span}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
             yield rows.line_num, record
     except csv.Error as error:
-        raise DataError(f"{file}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
+        raise DataError(f"{where}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
 
 
 def read_parquet(file: Path) -> pa.Table:
     """The table of a Parquet file, whose pages have the checksums that were written with them."""
+    return parse_parquet(file.read_bytes(), file)
+
+
+def parse_parquet(data: bytes, where: object) -> pa.Table:
+    """The table of the bytes of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(BytesIO(file.read_bytes()), page_checksum_verification=True).read()
+        table = pq.ParquetFile(BytesIO(data), page_checksum_verification=True).read()
         table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
+        raise DataError(f"{where}: no Parquet file ({str(error).splitlines()[0]}).") from None
     if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{file}: column {twice[0]!r} is there twice. Each needs a name of its own.")
+        raise DataError(f"{where}: column {twice[0]!r} is there twice. Each needs a name of its own.")
     return table
 
 
@@ -200,7 +215,7 @@ def text(record: Record, field: str, file: Path | str, number: int) -> str:
     return value
 
 
-def wrong(file: Path | str, number: int, field: str, value: object, needed: str) -> NoReturn:
+def wrong(file: object, number: int, field: str, value: object, needed: str) -> NoReturn:
     """Raise the error of a field whose value is not what is needed."""
     raise DataError(f"{file}, record {number}: {field} is {quote(value)}; needed: {needed}.")
 

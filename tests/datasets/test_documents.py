@@ -11,8 +11,9 @@ import pytest
 import kg2rag
 from kg2rag.compute import Store
 from kg2rag.datasets import Documents, from_folder, from_frame, from_texts
-from kg2rag.datasets.document_files import pdf_blocks
-from kg2rag.datasets.documents import WIDE
+from kg2rag.datasets.documents.collection import WIDE
+from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.readers import READERS
 from kg2rag.extraction.mentions.finding import find_mentions
 
 GUIDE = """---
@@ -127,9 +128,9 @@ def test_a_passage_keeps_headings_and_neighbours_and_names_are_found_in_prose_al
 def test_a_changed_file_changes_its_passages_alone_and_the_others_are_not_read_again(wiki, store, monkeypatch):
     before = {p.id: p for p in from_folder(wiki, store=store).corpus}
     (wiki / "rates.html").write_text(PAGE.replace("90", "95"))
-    read, readers = [], kg2rag.datasets.documents.READERS
-    for ending, reader in list(readers.items()):
-        monkeypatch.setitem(readers, ending, lambda file, reader=reader: read.append(file.name) or reader(file))
+    read = []
+    for ending, reader in list(READERS.items()):
+        monkeypatch.setitem(READERS, ending, lambda data, name, reader=reader: read.append(name) or reader(data, name))
     after = {p.id: p for p in from_folder(wiki, store=Store(store.root)).corpus}
     assert read == ["broken.docx", "rates.html"]  # what could not be read is tried again
     assert [id_ for id_ in before if before[id_] != after[id_]] == ["rates.html"]
@@ -210,7 +211,7 @@ def test_footers_long_sections_and_a_list_of_releases_make_no_hubs(tmp_path, sto
 def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
     pages = [["Contents", "Clay . . . . . . 1"], ["Chapter 1: Clay 1", "Clay", "Potters dig it."]]
     pages += [[f"Chapter 1: Clay {n}", f"Page {n} says more."] for n in (2, 3, 4)]
-    blocks = pdf_blocks(pages, {(1, "clay"): 1})
+    blocks = pdf_blocks(pages, {(1, "clay"): 1}).blocks
     assert [(one.text, one.level) for one in blocks if one.level] == [("Clay", 1)]
     assert not any("Chapter" in one.text or ". . ." in one.text for one in blocks)
 
@@ -218,7 +219,7 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
 def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():
     found = [
         (one.text, one.level)
-        for one in pdf_blocks([["Clay", "Grog", "It is ground."]], {(0, "clay"): 1, (0, "grog"): 1})
+        for one in pdf_blocks([["Clay", "Grog", "It is ground."]], {(0, "clay"): 1, (0, "grog"): 1}).blocks
     ]
     assert found == [("Clay", 1), ("Grog", 1), ("It is ground.", 0)]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kg2rag.evaluation import compare, evaluate
-from kg2rag.evaluation.metrics import PassageTokens
-from kg2rag.evaluation.tables import against_others, larger_sets, returned_sizes, token_curve
+from kg2rag.evaluation import CompareOptions, compare, evaluate
+from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.returned_sizes import against_others, larger_sets, returned_sizes, token_curve
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
@@ -120,7 +120,8 @@ def test_a_comparison_counts_with_the_counter_it_is_given(data):
         def retrieve_batch(self, queries, k):  # noqa: ARG002
             return ranking(data, 60, 20)
 
-    result = compare({"a": System()}, data, metrics=["recall@2", "recall@70tokens"], k=5, counter=Words())
+    options = CompareOptions(counter=Words())
+    result = compare({"a": System()}, data, metrics=["recall@2", "recall@70tokens"], k=5, options=options)
     frame = result.to_frame()
     assert frame.loc["a", ["recall@2", "recall@70tokens"]].tolist() == [0.5, 0]
     assert frame.loc["a", "tokens_per_query"] == 80

@@ -13,7 +13,7 @@ import pytest
 import kg2rag
 from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.ceilings import oracle_ladder
+from kg2rag.evaluation.oracle_ladder import oracle_ladder
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
@@ -74,7 +74,7 @@ def test_totals_count_every_gold_passage_once_by_type_and_in_all(data: QADataset
     assert totals.loc["all", ["not expanded", "pruned", "ranked below k", "found", "gold"]].tolist() == [2, 1, 1, 2, 6]
     assert totals.loc["bridge", ["not expanded", "found", "gold"]].tolist() == [1, 2, 3]
     assert (totals[list(LOST_AT)].sum(axis=1) == totals["gold"]).all()
-    result = compare({"told": told}, data, metrics=["hits@2"], k=10, progress=False)
+    result = compare({"told": told}, data, metrics=["hits@2"], k=10)
     assert result.waterfall("told", k=2).totals().loc["all", "found"] == result.per_query["hits@2"].sum() == 2
 
 
@@ -93,7 +93,7 @@ def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QAD
 
 
 def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: Path) -> None:
-    compare({"told": told}, data, metrics=["recall@2"], k=10, progress=False).save(tmp_path)
+    compare({"told": told}, data, metrics=["recall@2"], k=10).save(tmp_path)
     with pytest.raises(ValueError, match=r"loaded from files.*kg2rag\.waterfall"):
         Comparison.load(tmp_path).waterfall("told")
     run = replace(told, rows=(2, 0, 4)).retrieve_batch(data.queries, 10)
@@ -148,8 +148,8 @@ def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: Knowledge
 
 def test_a_comparison_gives_the_ladder_of_its_system(chain: KnowledgeBase) -> None:
     systems = {"expand": Dense(chain) >> Expand(chain, seeds=1)}
-    result = kg2rag.compare(systems, asked(chain, "p0", "p2"), metrics=["recall@2"], k=10, progress=False)
+    result = kg2rag.compare(systems, asked(chain, "p0", "p2"), metrics=["recall@2"], k=10)
     ladder = result.oracle_ladder("expand", metrics=["recall@2"])
     assert ladder.system == "expand"
     assert ladder.frame["recall@2"].tolist()[0] == 0.5
-    assert "expand: what a perfect stage" in ladder.to_html()
+    assert "expand: scores with perfect stages" in ladder.to_html()

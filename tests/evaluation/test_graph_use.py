@@ -9,7 +9,7 @@ import pytest
 
 import kg2rag
 from kg2rag import ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionChains, MentionPPR
-from kg2rag.evaluation.tables import graph_use, reads_graph
+from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.types import Notes, Ranking
 
@@ -70,11 +70,11 @@ def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() ->
         "shut": ConfidenceGated(kb, min_confidence=1.0),
         "expanded": ExpansionQueries(kb),
     }
-    result = kg2rag.compare(systems, data, metrics=["recall@5"], progress=False)
+    result = kg2rag.compare(systems, data, metrics=["recall@5"])
     use = result.config["graph_use"]
     assert set(use) == {"gated", "shut", "expanded"}
     named = 1 - use["gated"]["skipped"].get("the query names no entity of the graph", 0)
     assert use["shut"]["brought"] == 0
     assert use["shut"]["skipped"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
     brought = f"{100 * use['expanded']['brought']:.1f} %"
-    assert f"expanded: the graph brought a new passage into the first 10 for {brought}" in result.to_html()
+    assert f"expanded: the graph added a passage to the first 10 for {brought}" in result.to_html()

@@ -6,7 +6,7 @@ import pytest
 
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
-from kg2rag.evaluation.comparing import given_systems
+from kg2rag.evaluation.named_systems import name_systems
 
 METRICS = ["recall@5", "mrr@10"]
 
@@ -44,7 +44,7 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
     ("systems", "graphs", "message"),
     [
         ({"x": ExpansionQueries}, {}, "No graph to compare"),
-        ({}, {"g": None}, "Every system is built already"),
+        ({}, {"g": None}, "No system to compare"),
         ({"x": ExpansionQueries}, {"g": "mentions"}, "no KnowledgeBase"),
         ({"x": 3}, {"g": "mentions"}, "is no function of a knowledge base"),
     ],
@@ -53,4 +53,4 @@ def test_what_cannot_be_set_over_a_graph_is_refused(
     data: kg2rag.QADataset, systems: dict[str, object], graphs: dict[str, object], message: str
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        given_systems(systems, graphs, data)  # type: ignore[arg-type]
+        name_systems(systems, graphs, data)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.evaluation.score_table import score_table
+from kg2rag.evaluation.significance import score_table
 from kg2rag.evaluation.statistics import interval_of_mean
 
 

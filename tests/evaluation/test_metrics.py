@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.evaluation.metrics import Metric, evaluate, parse_metrics, score
+from kg2rag.evaluation.metrics import Metric, evaluate, parse_metrics
+from kg2rag.evaluation.ranx_scores import score
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
@@ -130,7 +131,7 @@ def test_malformed_metrics_are_refused():
     ("metrics", "message"),
     [
         (["recal@5"], r"'recal@5'.*all_recall\[@k\], .*support_f1\[@k\].*'recall@5'"),
-        (["r-precision@5"], "r-precision chooses its depth"),
+        (["r-precision@5"], "Write 'r-precision'"),
         (["mrr", "mrr"], "given twice"),
         (["recall@50"], "k=50 or more"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kg2rag.evaluation import compare
-from kg2rag.evaluation.tables import notes_json
+from kg2rag.evaluation.per_query import notes_json
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
@@ -35,7 +35,7 @@ class Talker(Retriever):
 
 
 def test_each_question_s_own_is_a_column_beside_its_text() -> None:
-    compared = compare({"talker": Talker()}, DATA, metrics=["recall@1"], k=2, progress=False)
+    compared = compare({"talker": Talker()}, DATA, metrics=["recall@1"], k=2)
     told = [json.loads(text) for text in compared.per_query["notes"]]
     assert told[0] == {**NOTES[0], "entities": []}
     assert told[2]["entities"] == ["Ed"]

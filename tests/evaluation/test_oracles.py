@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kg2rag.evaluation.ceilings import from_gold_entities, from_gold_seeds, gold_first
+from kg2rag.evaluation.oracle_ladder import from_gold_entities, from_gold_seeds, gold_first
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR

@@ -114,17 +114,21 @@ def test_the_page_and_python_count_the_missing_questions_alike(
     rows = [{"id": f"q{at}", "question": texts[at], "gold": [one]} for at, one in enumerate(gold)]
     data = kg2rag.from_frames(kb.corpus, [*rows, {"id": "new", "question": "Who wrote?"}])
     systems = {"bm25": kg2rag.BM25(kb), "first": lambda *_: ["p0"]}  # finds half of the gold
-    result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25", progress=False)
+    result = kg2rag.compare(systems, data, metrics=["recall@5"], k=5, baseline="bm25")
     (row,) = result.more_questions(0.4).to_dict("records")
     assert row["spread"] == pytest.approx(np.std([0, 1, 1, 0] * 3, ddof=1))
-    assert row["needed"] == math.ceil(((1.959964 + 0.841621) * row["spread"] / 0.4) ** 2)
+    # 80 % interval of a standard deviation of 12 values: 11 / 17.2750 and 11 / 5.57778, of chi-square's quantiles
+    needed = ((1.959964 + 0.841621) * row["spread"] / 0.4) ** 2
+    assert row["needed_low"] == math.ceil(needed * 11 / 17.2750)
+    assert row["needed_high"] == math.ceil(needed * 11 / 5.57778)
+    assert (row["more_low"], row["more_high"]) == (0, row["needed_high"] - 12)
     script = """
     const points = document.querySelector("#label input");
     points.value = "40"; points.dispatchEvent(new Event("input"));
     document.documentElement.dataset.missing = points.nextElementSibling.textContent;
     """
     missing = shown(result, script, tmp_path, monkeypatch)["missing"]
-    assert missing.startswith(f"questions with gold: 12; about {row['more']} more")
+    assert missing.startswith(f"questions with gold: 12; {row['more_low']} to {row['more_high']} more")
 
 
 @browser
@@ -137,7 +141,7 @@ def test_judging_goes_on_where_it_ended_and_what_was_irrelevant_is_counted(
     systems = {"bm25": kg2rag.BM25(kb), "graph": kg2rag.systems.build("graph_augmented", kb)}
 
     def judged(data: Any, keys: str) -> tuple[Any, list[dict[str, Any]]]:
-        result = kg2rag.compare(systems, data, metrics=["recall@2"], k=2, baseline="bm25", progress=False)
+        result = kg2rag.compare(systems, data, metrics=["recall@2"], k=2, baseline="bm25")
         script = f"""
         window.Blob = class {{ constructor(parts) {{ document.documentElement.dataset.saved = parts.join(""); }} }};
         URL.createObjectURL = () => "#";

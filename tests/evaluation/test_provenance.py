@@ -42,7 +42,7 @@ def config(data: QADataset) -> Config:
 
     def of(*systems: object, **given: object) -> dict[str, object]:
         named = {f"s{number}": system for number, system in enumerate(systems)}
-        return json.loads(json.dumps(compare(named, few, metrics=["recall@5"], k=5, progress=False, **given).config))
+        return json.loads(json.dumps(compare(named, few, metrics=["recall@5"], k=5, **given).config))
 
     return of
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from kg2rag.evaluation import score_table
-from kg2rag.evaluation.score_table import p_of_best, pair_table, win_tie_loss
+from kg2rag.evaluation import significance
+from kg2rag.evaluation.significance import p_of_best, pair_table, win_tie_loss
 from kg2rag.evaluation.statistics import detectable_difference, holm, p_values, t_test
 
 
@@ -173,7 +173,7 @@ def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
 
 
 def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_of_families(monkeypatch):
-    monkeypatch.setattr(score_table, "detectable_difference", lambda table, *_: table[0])  # which is not read here
+    monkeypatch.setattr(significance, "detectable_difference", lambda table, *_: table[0])  # which is not read here
     tables = [pair_table(one) for one in families(1)]
     rejected = {p: sum(bool((one[p] < 0.05).any()) for one in tables) for p in ("p", "p_t", "p_holm", "p_t_holm")}
     assert max(rejected["p_holm"], rejected["p_t_holm"]) <= MOST

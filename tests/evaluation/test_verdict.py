@@ -13,9 +13,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 import kg2rag
-from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.statistics import p_values
-from kg2rag.evaluation.verdict import interval_of_difference, questions_needed
+from kg2rag.evaluation.result import Comparison
+from kg2rag.evaluation.statistics import interval_of_difference, p_values, questions_needed
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 N = 200
@@ -42,7 +41,7 @@ class Sometimes(kg2rag.Retriever):
 def compared(n: int = N, **systems: Any) -> Comparison:
     corpus = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(N + 1)])
     questions = tuple(Question(f"q{i}", f"{i}?", {f"p{i}": 1}, type="ab"[i % 2]) for i in range(n))
-    options: dict[str, Any] = {"metrics": ["recall@5"], "k": 5, "progress": False}
+    options: dict[str, Any] = {"metrics": ["recall@5"], "k": 5}
     return kg2rag.compare(systems, QADataset("drawn", corpus, questions), **options)
 
 
@@ -88,7 +87,7 @@ def test_questions_that_all_agree_are_enough_where_an_honest_interval_leaves_out
 
 def test_a_gain_that_is_significant_but_not_worth_a_graph_is_no() -> None:
     result = compared(text=Sometimes(0.5, 1), graph=Sometimes(0.9, 3, "graph"))
-    found = result.verdict(worth=0.9)
+    found = result.verdict(min_gain=0.9)
     assert (found.p < 0.05, found.low > 0, found.answer) == (True, True, "no")
 
 
@@ -104,7 +103,8 @@ def test_the_interval_covers_the_mean_where_few_questions_differ(n: int) -> None
 def test_it_is_shown_as_text_and_as_html_above_the_scores(tmp_path: Path) -> None:
     result = compared(10, text=TEXT, graph=Sometimes(0.6, 5, "graph"))
     found = result.verdict()
-    assert f"about {found.more:,} more questions" in repr(found)
+    assert found.more is not None
+    assert f"{found.more[0]:,} to {found.more[1]:,} more questions" in repr(found)
     assert "Take text" in repr(found)
     assert found.word in found._repr_html_()
     page = result.to_html()
@@ -120,14 +120,14 @@ def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
         with pytest.raises(ValueError, match="two sides"):
             result.verdict()
         assert "Does a graph help" not in result.to_html()
-    with pytest.raises(ValueError, match="worth"):
-        compared(10, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict(worth=0)
+    with pytest.raises(ValueError, match="min_gain"):
+        compared(10, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict(min_gain=0)
 
 
 def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
     shuffled = [Sometimes(0.9, seed, "graph") for seed in (11, 12, 13)]
     result = compared(**{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": shuffled})
-    found = result.verdict(worth=0.1)
+    found = result.verdict(min_gain=0.1)
     assert (found.graph, found.p < 0.05, bool(found.placebo)) == ("walk.g", True, True)
     assert found.answer != "yes"
     blind = [Sometimes(0.4, seed, "graph") for seed in (11, 12, 13)]
@@ -152,10 +152,25 @@ def test_the_interval_leaves_out_what_the_test_rejects(shift: float) -> None:
 
 
 def test_the_number_of_questions_by_hand() -> None:
-    # d = .5: ((1.95996 + .84162) / .5)^2 = 31.4; Wilson with 0 of n below .5 needs 3.8415 * .5 / .5 = 3.8
-    values = np.array([0.0, 2.0]) * 0.5**0.5  # sd 1
-    assert questions_needed(values, 0.5) == 32
-    assert questions_needed([0.0, 0.0], 0.05) == 73  # 3.8415 * .95 / .05 = 72.99
+    # sd 1, gain .5: ((1.95996 + .84162) / .5)^2 = 31.396. The 80 % interval of an sd of 10 values: chi-square with 9
+    # degrees has the quantiles 4.16816 and 14.68366, so 31.396 * 9 / 14.68366 = 19.24 and 31.396 * 9 / 4.16816 = 67.79.
+    values = np.array([0.0, 2.0] * 5) * 0.9**0.5
+    assert values.std(ddof=1) == pytest.approx(1)
+    assert questions_needed(values, 0.5) == (20, 68)
+    # Ties only: Wilson's interval of 0 of n leaves out .05 from 3.8415 * .95 / .05 = 72.99 questions on.
+    assert questions_needed([0.0] * 10, 0.05) == (73, 73)
+
+
+def test_of_fewer_than_ten_questions_the_spread_says_nothing_about_how_many_are_needed() -> None:
+    assert questions_needed(np.arange(9.0), 0.5) is None
+    found = compared(9, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict()
+    assert (found.answer, found.more) == ("inconclusive", None)
+
+
+def test_the_advice_on_more_questions_does_not_depend_on_the_gain_observed() -> None:
+    # Differences of equal spread around another mean: the observed gain was plugged in before.
+    values = np.array([0.0, 1.0] * 10)
+    assert questions_needed(values, 0.05) == questions_needed(values - 0.4, 0.05)
 
 
 @pytest.mark.realdata
@@ -165,7 +180,7 @@ def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusi
     kb = kg2rag.KnowledgeBase.build(data.corpus)
     build: Callable[..., Any] = kg2rag.systems.build_all
     plain, walks = build(kb, ["bm25", "dense", "hybrid"]), build(kb, ["mention_ppr", "mention_chains"])
-    asked: dict[str, Any] = {"metrics": ["recall@5"], "progress": False}
+    asked: dict[str, Any] = {"metrics": ["recall@5"]}
 
     shuffled = build(kb.placebo(0), ["graph_augmented", "expansion_queries"])
     few = replace(data, questions=data.questions[:10])

@@ -304,7 +304,7 @@ def run() -> dict[str, list[tuple[str, float]]]:
 
 def comparison() -> Files:
     systems = {"dense": Recorded(CORPUS, run()), "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]})}
-    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"], progress=False)
+    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"])
     return written(result.save)
 
 

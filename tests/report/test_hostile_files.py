@@ -20,7 +20,7 @@ from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.report import Sheet, markdown
+from kg2rag.report import ScoreSheet, markdown
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import console as console_of
@@ -56,10 +56,10 @@ def scores(name: str) -> pd.DataFrame:
     return frame.assign(wins=counts, ties=counts, losses=counts, detectable=0.1, p_best=np.nan, seed_sd=np.nan)
 
 
-def sheet(name: str) -> Sheet:
+def sheet(name: str) -> ScoreSheet:
     data = {"name": name, "setting": "pooled", "questions": 1, "passages": 1, "unit": "passage"}
     config = {"data": data, "remarks": {name: name}}
-    return Sheet(scores(name), {name: 1.0, "other": 2.0}, "other", config, {name: name})
+    return ScoreSheet(scores(name), {name: 1.0, "other": 2.0}, "other", config, {name: name})
 
 
 def on_one_line(text: str) -> str:
@@ -157,7 +157,7 @@ def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
     questions = tuple(Question(name, f"{name}?", {name: 1}, answers=(name,), type=name) for name in PLACES)
     data = QADataset("../../name", corpus, questions)
     systems = {"a": kg2rag.Recorded(corpus, {name: [(name, 1.0)] for name in PLACES})}
-    result = kg2rag.compare(systems, data, metrics=["recall@1"], progress=False)
+    result = kg2rag.compare(systems, data, metrics=["recall@1"])
     result.save(tmp_path / "out")
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}

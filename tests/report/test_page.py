@@ -15,7 +15,7 @@ from attacks import Visited, browser, dom, visited
 from markupsafe import Markup
 
 import kg2rag
-from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.result import Comparison
 from kg2rag.report import Frame, html, plots, questions_json
 from kg2rag.report.html import as_json, document, source
 from kg2rag.report.question_explanation import explain
@@ -71,7 +71,7 @@ def dataset(texts: tuple[str, ...], name: str = "tiny") -> QADataset:
 
 def compared(data: QADataset) -> Comparison:
     systems = {"right": Walking(data.corpus, 0, paths=True), "wrong": Walking(data.corpus, 1)}
-    return kg2rag.compare(systems, data, metrics=["recall@1", "mrr@10"], baseline="wrong", progress=False)
+    return kg2rag.compare(systems, data, metrics=["recall@1", "mrr@10"], baseline="wrong")
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,7 @@ BETWEEN_PROCESSORS = 0.005
 def compared(name: str, path: Path, *systems: type[kg2rag.Retriever], **options: str) -> kg2rag.Comparison:
     data = kg2rag.load(name, path=path, **options)
     kb = KnowledgeBase.build(data.corpus)
-    return kg2rag.compare(
-        {system.__name__: system(kb) for system in systems}, data, metrics=["recall@5"], progress=False
-    )
+    return kg2rag.compare({system.__name__: system(kb) for system in systems}, data, metrics=["recall@5"])
 
 
 def means(result: kg2rag.Comparison) -> dict[str, float]:
@@ -41,7 +39,7 @@ def test_musique_100_is_found_now_as_in_the_runs_that_are_kept(shared_data: Path
     kb = KnowledgeBase.build(data.corpus, embedder=SentenceEncoder(dtype="float32"))
     chains = MentionChains(kb)
     systems = {"bm25": BM25(kb), "dense": Dense(kb), "mention_ppr": MentionPPR(kb), "mention_chains": chains}
-    result = kg2rag.compare(systems, data, metrics=["recall@5"], progress=False)
+    result = kg2rag.compare(systems, data, metrics=["recall@5"])
     kept = pd.read_csv(KEPT / "scores.csv").query("metric == 'recall@5'").set_index("system")["mean"]
     for name, mean in means(result).items():
         assert mean == pytest.approx(kept[name], abs=BETWEEN_PROCESSORS), name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, figure, marks, panels
-from kg2rag.report.table import scales
+from kg2rag.report.score_sheet import scales
 from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 (() => {
   const data = JSON.parse(document.getElementById("kg2rag-label").textContent);
   const place = document.getElementById("label");
-  const asked = data.questions.flatMap((of, number) => of.hits.map((hit, at) => ({ of, number, hit, at })));
-  const NAME = `questions-${data.key}.jsonl`, Z = [1.959964, 0.841621], FEW = 10;
-  const grades = new Map();  // place in `asked` -> 1 or 0
-  let now = 0, file = null, writing = Promise.resolve(), kept = "until this page is closed: save them";
+  const hits = data.questions.flatMap((question, number) => question.hits.map((id, rank) => ({ question, number, id, rank })));
+  const FILE = `questions-${data.key}.jsonl`, STORED = `kg2rag ${data.key}`;
+  const grades = new Map();  // index in `hits` -> 1 or 0
+  let current = 0, file = null, writing = Promise.resolve(), keptWhere = "only in this page: save them", savedAs = "";
 
   function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
@@ -21,96 +21,129 @@
   }
 
   function judge(grade) {
-    if (now >= asked.length) return;
-    grades.set(now, grade);
+    if (current >= hits.length) return;
+    grades.set(current, grade);
+    savedAs = "";
     keep();
     turn(+1);
   }
-  const turn = by => { now = Math.min(Math.max(now + by, 0), asked.length); draw(); };
+  const turn = by => { current = Math.min(Math.max(current + by, 0), hits.length); draw(); };
 
-  // All questions, as `kg2rag compare FOLDER --questions FILE` reads them; gold is empty where no hit is relevant.
+  // All questions, as `kg2rag compare FOLDER --questions FILE` reads them; gold is empty if no hit is relevant.
   // Of questions that came with gold, those that were judged: the others nobody has reviewed.
   function rows() {
-    const found = new Map();
-    for (const [at, grade] of [...grades].sort((a, b) => a[0] - b[0])) {
-      const { of, number, hit } = asked[at];
-      if (!found.has(number)) found.set(number, { ...of.row, gold: {}, judged: { ...of.row.judged } });
-      if (grade) found.get(number).gold[hit] = grade;
-      found.get(number).judged[hit] = grade;
+    const judged = new Map();
+    for (const [index, grade] of [...grades].sort((a, b) => a[0] - b[0])) {
+      const { question, number, id } = hits[index];
+      if (!judged.has(number)) judged.set(number, { ...question.row, gold: {}, judged: { ...question.row.judged } });
+      if (grade) judged.get(number).gold[id] = grade;
+      judged.get(number).judged[id] = grade;
     }
-    const open = data.questions.filter(({ row }, number) => !found.has(number) && !row.gold).map(({ row }) => row);
-    return [...data.kept, ...found.values(), ...open].map(one => `${JSON.stringify(one)}\n`).join("");
+    const open = data.questions.filter(({ row }, number) => !judged.has(number) && !row.gold).map(({ row }) => row);
+    return [...data.kept, ...judged.values(), ...open].map(row => `${JSON.stringify(row)}\n`).join("");
   }
 
+  // Where judgements are kept: in a file that the judge names, in the browser's storage under a key of this page's
+  // content, or, if the browser refuses both, only in the page.
   function keep() {
-    try {  // a browser may refuse to remember what a file's page or a notebook's frame says
-      localStorage.setItem(`kg2rag ${data.key}`, JSON.stringify([...grades]));
-      if (!file) kept = "in this browser: save them when you are done";
-    } catch { /* they are kept in the page */ }
-    if (file) writing = writing.then(write).catch(() => { file = null; kept = "in this page: the file cannot be written"; draw(); });
+    try {
+      localStorage.setItem(STORED, JSON.stringify([...grades]));
+      if (!file) keptWhere = "in this browser: save them when you are done";
+    } catch { /* a page of a file or a frame of a notebook may have no storage */ }
+    if (file) writing = writing.then(write).catch(() => { file = null; keptWhere = "only in this page: the file cannot be written"; draw(); });
   }
   async function write() {
     const out = await file.createWritable();
     await out.write(rows());
     await out.close();
+    savedAs = file.name;
+    draw();
   }
   async function choose() {
-    try { file = await window.showSaveFilePicker({ suggestedName: NAME }); } catch { return; }
-    kept = `in ${file.name}, at once`;
+    try { file = await window.showSaveFilePicker({ suggestedName: FILE }); } catch { return; }
+    keptWhere = `in ${file.name}`;
     keep();
     draw();
   }
   function save() {
-    const link = make("a", { href: URL.createObjectURL(new Blob([rows()], { type: "application/x-ndjson" })), download: NAME });
+    const link = make("a", { href: URL.createObjectURL(new Blob([rows()], { type: "application/x-ndjson" })), download: FILE });
     link.click();
     URL.revokeObjectURL(link.href);
+    savedAs = FILE;
+    draw();
   }
-  try {
-    for (const [at, grade] of JSON.parse(localStorage.getItem(`kg2rag ${data.key}`) || "[]")) grades.set(at, grade);
-    kept = "in this browser: save them when you are done";
-    while (grades.has(now)) now += 1;
-  } catch { /* as above */ }
+  function restore() {
+    try {
+      for (const [index, grade] of JSON.parse(localStorage.getItem(STORED) || "[]")) grades.set(index, grade);
+      keptWhere = "in this browser: save them when you are done";
+      while (grades.has(current)) current += 1;
+    } catch { /* as in keep */ }
+  }
 
-  // How many questions are missing
+  // How many questions are missing: `questions_needed` of the system that differs most from the baseline
 
   const points = make("input", { type: "number", min: "1", max: "100", value: "5", "aria-label": "points" });
   const missing = make("span", { class: "soft", role: "status" });
   points.addEventListener("input", count);
-  function recalls() {  // of each question that is judged whole and has a relevant hit, one of each system
-    const whole = data.questions.map(() => new Set());
-    asked.forEach(({ number, at }, place) => { if (grades.get(place) === 1) whole[number].add(at); else if (!grades.has(place)) whole[number] = { add() {}, size: 0 }; });
-    const own = data.questions.map(({ runs }, number) => whole[number].size ? runs.map(run => run.filter(at => whole[number].has(at)).length / whole[number].size) : []);
-    return [...data.scores, ...own.filter(scores => scores.length > 1)];
+  function recalls() {  // of each question with all hits judged and a relevant one: the recall of each system
+    const relevant = data.questions.map(() => new Set()), complete = data.questions.map(() => true);
+    hits.forEach(({ number, rank }, index) => {
+      if (!grades.has(index)) complete[number] = false;
+      else if (grades.get(index)) relevant[number].add(rank);
+    });
+    const judged = data.questions.map(({ runs }, number) => {
+      const gold = relevant[number];
+      if (!complete[number] || !gold.size) return [];
+      return runs.map(run => run.filter(rank => gold.has(rank)).length / gold.size);
+    });
+    return [...data.scores, ...judged.filter(scores => scores.length > 1)];
+  }
+  function spreadOf(values) {
+    const n = values.length, mean = values.reduce((x, y) => x + y, 0) / n;
+    return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1));
   }
   function count() {
-    if (!data.questions[0] || data.questions[0].runs.length < 2) return;
-    const scores = recalls(), n = scores.length, least = points.valueAsNumber / 100;
-    let sd = 0;
-    if (n >= FEW) for (let a = 1; a < scores[0].length; a += 1) for (let b = 0; b < a; b += 1) {
-      const apart = scores.map(of => of[a] - of[b]), mean = apart.reduce((x, y) => x + y) / n;
-      sd = Math.max(sd, Math.sqrt(apart.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (n - 1)));
+    const { z, z_power, spread, min_questions } = data.planning;
+    if (!spread || !data.questions[0] || data.questions[0].runs.length < 2) return;
+    const scores = recalls(), n = scores.length, gain = points.valueAsNumber / 100;
+    if (!(gain > 0)) { missing.textContent = ""; return; }
+    if (n < min_questions) {
+      missing.textContent = `questions with gold: ${n}; from ${min_questions} on, the number that is missing can be estimated`;
+      return;
     }
-    const needed = Math.ceil(Math.max(((Z[0] + Z[1]) * sd / least) ** 2, Z[0] ** 2 * (1 - least) / least));
-    missing.textContent = !(least > 0) ? "" : n < FEW ? `questions with gold: ${n}; from ${FEW} on, how many are missing is known`
-      : `questions with gold: ${n}; ${needed > n ? `about ${needed - n} more` : "enough"} to see such a difference four times in five (spread ${(100 * sd).toFixed(0)} points)`;
+    const others = scores[0].map((_, system) => system).filter(system => system !== data.baseline);
+    const sd = Math.max(...others.map(system => spreadOf(scores.map(of => of[system] - of[data.baseline]))));
+    const byTies = z ** 2 * (1 - gain) / gain;
+    const more = spread[n].map(factor => Math.max(0, Math.ceil(Math.max(((z + z_power) * sd * factor / gain) ** 2, byTies)) - n));
+    const range = more[0] === more[1] ? `${more[0]}` : `${more[0]} to ${more[1]}`;
+    missing.textContent = `questions with gold: ${n}; ${more[1] ? `${range} more` : "enough"} to see such a difference four times in five (spread so far: ${(100 * sd).toFixed(0)} points)`;
   }
 
+  // The page
+
   const shown = make("div", { "aria-live": "polite" }), state = make("span", { class: "soft", role: "status" });
-  const marks = { 1: " · judged relevant", 0: " · judged not relevant" };
+  const next = make("p", { class: "next", role: "status" });
+  const judgement = { 1: " · judged relevant", 0: " · judged not relevant" };
   function draw() {
-    const one = asked[now];
-    state.textContent = `${grades.size} of ${asked.length} judged${marks[grades.get(now)] || ""} · kept ${kept}`;
+    const hit = hits[current];
+    const where = savedAs ? `saved as ${savedAs}` : `kept ${keptWhere}`;
+    state.textContent = `${grades.size} of ${hits.length} judged${judgement[grades.get(current)] || ""} · ${where}`;
+    next.replaceChildren(...(savedAs ? ["Next: ", make("code", {}, `kg2rag compare FOLDER --questions ${savedAs}`),
+      " (FOLDER: your documents; the file is where the browser saves downloads), or in Python ",
+      make("code", {}, `data.with_questions("${savedAs}")`), "."] : []));
     count();
-    if (!one) return shown.replaceChildren(make("p", {}, asked.length ? "All were shown: save the judgements, or go back." : "There is no hit to judge."));
-    const [title, text] = data.passages[one.hit], row = one.of.row;
-    const about = `question ${one.number + 1} of ${data.questions.length}, hit ${one.at + 1} of ${one.of.hits.length}`;
-    shown.replaceChildren(make("h3", { class: "question" }, make("bdi", {}, row.question)),
-      ...(row.answers && row.answers.length ? [make("p", {}, "answer: ", make("bdi", {}, row.answers.join(" / ")))] : []), make("p", { class: "soft" }, about),
-      make("p", {}, make("b", {}, make("bdi", {}, title || one.hit)), " ", make("bdi", { class: "soft" }, one.hit)), make("p", {}, make("bdi", { class: "passage" }, text)));
+    if (!hit) return shown.replaceChildren(make("p", {}, hits.length ? "All hits were shown: save the judgements, or go back." : "There is no hit to judge."));
+    const [title, text] = data.passages[hit.id], { row } = hit.question;
+    const answers = row.answers && row.answers.length ? [make("p", {}, "answer: ", make("bdi", {}, row.answers.join(" / ")))] : [];
+    shown.replaceChildren(
+      make("h3", { class: "question" }, make("bdi", {}, row.question)), ...answers,
+      make("p", { class: "soft" }, `question ${hit.number + 1} of ${data.questions.length}, hit ${hit.rank + 1} of ${hit.question.hits.length}`),
+      make("p", {}, make("b", {}, make("bdi", {}, title || hit.id)), " ", make("bdi", { class: "soft" }, hit.id)),
+      make("div", { class: "passage", dir: "auto" }, text));
   }
   document.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea")) return;
-    if (document.getElementById("questions") && !place.contains(event.target)) return;  // a list beside it has keys of its own
+    if (document.getElementById("questions") && !place.contains(event.target)) return;  // a list beside it has its keys
     const act = { 1: () => judge(1), 0: () => judge(0), ArrowLeft: () => turn(-1), ArrowRight: () => turn(+1) }[event.key];
     if (act) { event.preventDefault(); act(); }
   });
@@ -118,7 +151,10 @@
   const form = make("form", {}, button("1 relevant", () => judge(1)), button("0 not relevant", () => judge(0)),
     button("‹ back", () => turn(-1)), button("skip ›", () => turn(+1)), ...picker, button("save", save), state);
   form.addEventListener("submit", event => event.preventDefault());
-  place.append(form, shown);
-  if (data.questions[0] && data.questions[0].runs.length > 1) place.append(make("p", { class: "missing" }, "A difference of ", points, " points of recall: ", missing));
+  place.append(form, next, shown);
+  if (data.planning.spread && data.questions[0] && data.questions[0].runs.length > 1) {
+    place.append(make("p", { class: "missing" }, "A difference of ", points, " points of recall from the baseline: ", missing));
+  }
+  restore();
   draw();
 })();

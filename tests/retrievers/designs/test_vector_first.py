@@ -147,7 +147,7 @@ def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBa
 def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:
     questions = (Question("q", ASKED, {"p3": 1}), Question("r", ASKED, {"p2": 1}))
     data = QADataset("hosts", kb.corpus, questions)
-    result = kg2rag.compare(VectorFirst(kb, depth=1).ab(), data, metrics=["recall@5"], progress=False)
+    result = kg2rag.compare(VectorFirst(kb, depth=1).ab(), data, metrics=["recall@5"])
     assert result.baseline == "vector_only"
     means = result.per_query.groupby("system")["recall@5"].mean().to_dict()
     assert means == {"vector_only": 0.0, "vector_first": 1.0}

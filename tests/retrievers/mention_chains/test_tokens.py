@@ -108,7 +108,7 @@ def test_a_comparison_encodes_every_passage_once_whatever_the_order_of_its_syste
     network = kb.embedder.network  # type: ignore[attr-defined]
     hook = network.register_forward_pre_hook(lambda _, given: read.append(len(given[0]["input_ids"])))
     try:
-        result = kg2rag.compare([kg2rag.Dense(kb), MentionChains(kb)], data, progress=False)
+        result = kg2rag.compare([kg2rag.Dense(kb), MentionChains(kb)], data)
     finally:
         hook.remove()
     assert result.systems == ["dense", "mention_chains"]

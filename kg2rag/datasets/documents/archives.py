@@ -1,0 +1,103 @@
+"""A ZIP file's parts, whose sizes are checked before anything is unpacked; their XML without entities."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+from urllib.parse import unquote
+
+from kg2rag.text.records import DataError
+
+MAX_PART_BYTES = 50_000_000
+"""Of one part unpacked: the text of some twenty books."""
+MAX_ARCHIVE_BYTES = 200_000_000
+"""Of all parts that are read of one archive, unpacked."""
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+
+
+class Archive:
+    """The parts of a ZIP file given as bytes; DataError where it is no ZIP file, or a part is too large."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._zip = zipfile.ZipFile(BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, OSError) as error:
+            raise DataError(f"it is no whole ZIP archive ({error}), as files of this kind are.") from None
+        self.names = self._zip.namelist()
+        self._bytes_read = 0
+
+    def read(self, name: str) -> bytes:
+        """A part; DataError: it is lacking, damaged or too large."""
+        try:
+            size = self._zip.getinfo(name).file_size
+        except KeyError:
+            raise DataError(f"it has no part {name!r}. Is the file complete?") from None
+        self._bytes_read += size
+        if size > MAX_PART_BYTES or self._bytes_read > MAX_ARCHIVE_BYTES:
+            raise DataError(f"its part {name!r} has {size:,} bytes unpacked; at most {MAX_PART_BYTES:,} are read.")
+        try:
+            with self._zip.open(name) as part:
+                data = part.read(size + 1)  # a part may be longer than its entry says
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+            raise DataError(f"its part {name!r} cannot be unpacked ({error}).") from None
+        if len(data) > size:
+            raise DataError(f"its part {name!r} is longer than the archive says.")
+        return data
+
+    def xml(self, name: str) -> Any:
+        """The root element of a part in XML."""
+        return parse_xml(self.read(name), name)
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """The relations of a part of an Office file: id -> (last part of the relation's type, target)."""
+        folder, base = posixpath.split(name)
+        file = f"{folder}/_rels/{base}.rels" if folder else f"_rels/{base}.rels"
+        if file not in self.names:
+            return {}
+        found = {}
+        for relation in self.xml(file):
+            if not isinstance(relation.tag, str):
+                continue
+            kind = relation.get("Type", "").rpartition("/")[2]
+            target = relation.get("Target", "")
+            if relation.get("TargetMode") != "External":
+                target = resolve(name, target)
+            found[relation.get("Id", "")] = (kind, target)
+        return found
+
+
+def resolve(part: str, target: str) -> str:
+    """The name of a part that another part refers to."""
+    if target.startswith("/"):
+        return target[1:]
+    return posixpath.normpath(posixpath.join(posixpath.dirname(part), unquote(target)))
+
+
+def parse_xml(data: bytes, name: str) -> Any:
+    """The root element of a document in XML; entities are not expanded, nothing else is read."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise DataError(f"its part {name!r} is not valid XML ({error}).") from None
+
+
+def local_name(element: Any) -> str:
+    """The name of an element without its namespace; "" for comments and instructions."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def attribute(element: Any, name: str) -> str:
+    """The attribute of that name in any namespace; "" where there is none."""
+    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
+
+
+def named(element: Any, *names: str) -> Iterator[Any]:
+    """The elements below one that have one of these local names, in order."""
+    found: Iterator[Any] = element.iter(*(f"{{*}}{name}" for name in names))
+    return found

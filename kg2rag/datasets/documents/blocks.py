@@ -1,0 +1,90 @@
+"""What every reader of documents gives: `FileDocument`s of headings, prose and code; and the count of words lost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+PROSE, CODE = "prose", "code"
+IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]++")
+_INVISIBLE = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))  # soft hyphen, zero-width characters
+LONGEST_WORD = 60
+"""Characters; longer runs are pictures and minified code, which a passage may divide."""
+
+
+class Link(NamedTuple):
+    """A hyperlink in a block: the words that carry it, and its target as the file writes it."""
+
+    text: str
+    target: str
+
+
+class Block(NamedTuple):
+    """A paragraph, a list item, a row of a table, a listing; or a heading, whose level counts from 1.
+
+    `page` and `last_page` count from 1; 0 in files without pages.
+    """
+
+    text: str
+    level: int = 0
+    kind: str = PROSE
+    page: int = 0
+    last_page: int = 0
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileDocument:
+    """One document of a file.
+
+    Attributes
+    ----------
+    blocks : headings, prose and code in the order of the page.
+    title : the title that the file declares outside its text; "" for none.
+    key : names the document within its file; "" where the file is one document.
+    source : all text that the file shows, by a second and simpler reading; what passages lack of it is counted.
+    left_out : text that is left out on purpose: navigation, running heads, front matter.
+    remark : what else a reader should know, such as pages without text.
+    names : other names by which links point to the document.
+    """
+
+    blocks: list[Block]
+    title: str = ""
+    key: str = ""
+    source: str = ""
+    left_out: str = ""
+    remark: str = ""
+    names: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def paragraphs(text: str) -> Iterator[Block]:
+    """The paragraphs of a plain text, which blank lines divide."""
+    return (Block(part.strip()) for part in re.split(r"\n\s*\n", text) if part.strip())
+
+
+def one_line(text: str) -> str:
+    """A text with single blanks in place of line breaks and runs of blanks."""
+    return " ".join(text.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text for the count of losses: letters and digits without case, an ideograph each."""
+    return _WORD.findall(text.translate(_INVISIBLE).casefold())
+
+
+def lost_words(source: str, texts: Iterable[str]) -> list[str]:
+    """The words of a source that no text has, as often as the source has them, in its order."""
+    known = set[str]()
+    for text in texts:
+        known.update(words(text))
+    return [word for word in words(source) if word not in known and len(word) <= LONGEST_WORD]
+
+
+def most_frequent(found: Iterable[str], limit: int = 3) -> str:
+    """The most frequent words, for a report."""
+    return ", ".join(word for word, _ in Counter(found).most_common(limit))

@@ -1,0 +1,148 @@
+"""Your documents, in a folder, a list or a table -> `Documents`: passages of the encoder's length, and a report.
+
+A passage's metadata has the `file`, its `headings`, the `page` in files with pages, and `links` to other documents;
+`doc_id` and `position` tell its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kg2rag.compute import Store
+from kg2rag.compute.outputs import is_output
+from kg2rag.compute.parallel import progress_bar
+from kg2rag.datasets.documents.collection import Documents, collect
+from kg2rag.datasets.documents.listing import ListedFile, list_folder
+from kg2rag.datasets.documents.readers import ENDINGS
+from kg2rag.datasets.documents.reading import FileBytes, FileEntry, read_bytes, read_entry, record_rows
+from kg2rag.datasets.documents.splitting import Splitter
+from kg2rag.datasets.documents.tables import TABLES, json_records, read_table
+from kg2rag.text.records import read_json
+from kg2rag.types import corpus_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOKENS = 200
+"""Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
+BATCH_FILES, BATCH_BYTES = 200, 32_000_000
+"""Files that are read, looked up and kept together."""
+
+
+def from_folder(
+    path: str | Path,
+    *,
+    tokens: int = TOKENS,
+    name: str | None = None,
+    store: Store | None = None,
+    leave_out: str | Path | None = None,
+) -> Documents:
+    """The documents of a folder and those below it, or of one file.
+
+    Documents are Markdown, HTML, plain text, PDF, Word, PowerPoint, OpenDocument, EPUB, notebooks, mail, and light
+    markup (reStructuredText, Org, LaTeX, AsciiDoc …); a record of a table (.jsonl, .csv, .tsv, .parquet, .json) is one.
+    What is in the store is not read again: an interrupted reading goes on, and of changed files only those are read.
+
+    A file that cannot be read is skipped, and `report` says why; so are files that kg2rag wrote, links that lead out of
+    the folder and folders of installed packages. `report` counts the words of a file that no passage has.
+
+    Parameters
+    ----------
+    tokens : of a passage, without title and headings; less than the encoder reads.
+    name : how results call it; default: the folder's name.
+    leave_out : a file that is no document, such as the one with the questions.
+
+    Raises FileNotFoundError: no such folder; ImportError: the extra `documents` is not installed; ValueError: no text
+    in any file.
+    """
+    root = Path(path).expanduser()
+    if not root.exists():
+        raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
+    if not root.is_dir() and _is_table(root):
+        return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
+    splitter = Splitter(tokens)
+    left_out = Path(leave_out).expanduser().resolve() if leave_out else None
+    listing = list_folder(root, left_out)
+    folder = (root if root.is_dir() else root.parent).resolve().name
+    entries = dict[str, FileEntry]()
+    same = dict[str, str]()
+    with progress_bar(len(listing.files), "reading documents", "file") as bar:
+        for batch in _batches(listing.files, same):
+            entries |= _read_batch(batch, folder, splitter, store or Store())
+            bar.update(len(batch))
+    source: dict[str, object] = {"loader": "from_folder", "tokens": tokens}
+    documents = collect(name or root.resolve().stem, entries, source, ENDINGS)
+    if listing.hidden:
+        notes = documents.source["notes"]
+        assert isinstance(notes, dict)
+        notes["hidden files and folders"] = listing.hidden
+    return documents
+
+
+def _is_table(file: Path) -> bool:
+    ending = file.suffix.lower()
+    return ending in TABLES or (ending == ".json" and json_records(read_json(file)) is not None)
+
+
+def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list[FileBytes]]:
+    """The files' bytes, some files together; `same` : checksum -> the first file that has it."""
+    batch, size = list[FileBytes](), 0
+    for file in files:
+        read = FileBytes(file.place, "", reason="written by kg2rag") if is_output(file.path) else read_bytes(file)
+        if read.checksum and same.setdefault(read.checksum, read.place) != read.place:
+            read = FileBytes(read.place, read.ending, reason="the same as another file")
+        batch.append(read)
+        size += len(read.data)
+        if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store) -> dict[str, FileEntry]:
+    """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
+    kept = store.keyed_file("documents")
+    keys = {file.place: file.key(folder, splitter.tokens) for file in batch if not file.reason}
+    stored = kept.find(list(keys.values()))
+    entries = dict[str, FileEntry]()
+    new = list[tuple[str, bytes]]()
+    for file in batch:
+        if file.reason:
+            entries[file.place] = FileEntry(reason=file.reason)
+        elif (data := stored.get(keys[file.place])) is not None:
+            entries[file.place] = FileEntry.load(data)
+        else:
+            entry = read_entry(file, folder, splitter)
+            entries[file.place] = entry
+            if not entry.failed:
+                new.append((keys[file.place], entry.dump()))
+    if new:
+        kept.keep(new)
+    return entries
+
+
+def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
+    """Documents given as texts: a list, {id: text}, dicts, a frame, or documents of LangChain or LlamaIndex.
+
+    A text longer than `tokens` is divided at paragraphs and sentences. `doc_id` and `position` are kept.
+
+    >>> from_texts(["Ada wrote notes.", "Charles built engines."])
+    Documents('texts', Corpus(2 passages, 2 documents))
+    """
+    splitter = Splitter(tokens)
+    corpus = corpus_of(texts, name)
+    rows = record_rows(corpus, splitter)
+    entries = {passage.id: FileEntry() for passage in corpus}
+    for row in rows:
+        entry = entries[row.pop("record")]
+        entry.rows.append(row)
+        entry.divided = max(entry.divided, row.pop("divided"))
+    return collect(name, entries, {"loader": "from_texts", "tokens": tokens})
+
+
+def from_frame(frame: pd.DataFrame, *, tokens: int = TOKENS, name: str = "frame") -> Documents:
+    """Documents given as a frame: a column `text`, perhaps `id` and `title`; all others are kept as metadata."""
+    return from_texts(frame, tokens=tokens, name=name)

@@ -1,0 +1,223 @@
+"""A page of HTML -> its blocks, by Beautiful Soup and lxml; navigation is left out and counted, text never.
+
+Ours: what is navigation. An element is left out by its name or role only where it holds less than half of the words of
+the page's main part and no heading of the first level; so a page within a form, a header or a template is read.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import re2
+
+from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, words
+from kg2rag.datasets.documents.decoding import decode_text
+
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+BLOCKS = """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
+footer form header hgroup hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr
+ul""".split()
+BLOCKS += list(HEADINGS)
+_INVISIBLE = ["script", "style", "meta", "link", "input", "svg", "img", "head"]
+_NAVIGATION = "nav, [role=navigation], [role=search], .sphinxsidebar, .toc, .toctree-wrapper, #toc"
+_FURNITURE = (
+    "footer, [role=contentinfo], [class^=footer], [aria-hidden=true], [data-template], noscript, select, "
+    "textarea, iframe, "
+    ".headerlink, .admonition-title, .admonitionblock td.icon, .linenos, .lineno, .gutter, "
+    ".footnote-ref, .footnote-back, .footnote-backref"
+)
+_MENUS = "header, aside, button, [role=banner], [role=complementary]"
+_MOST_OF_LINKS = 0.6
+"""Share of an element's words within links from which a header or an aside is a menu."""
+_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_NOT_SHOWN = re2.compile(
+    r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
+)
+_TAG = re2.compile(r"(?s)<[a-zA-Z/!?][^<>]*>")
+_TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
+_MANY_LOST = 0.05
+"""Share of a page's words from which it is parsed again, by the slower parser of Python's library."""
+
+
+def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a page; its title is that of the head."""
+    declared = _CHARSET.search(data[:4000])
+    decoded = decode_text(data, declared[1].decode("ascii") if declared else "")
+    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
+    return [page_document(decoded.text, remark)]
+
+
+def page_document(page: str, remark: str = "") -> FileDocument:
+    """The document of a page given as text."""
+    source = visible_text(page)
+    document = _parse_page(page, "lxml", source, remark)
+    if _share_lost(document) > _MANY_LOST:  # lxml stops at 256 elements within each other
+        other = _parse_page(page, "html.parser", source, remark)
+        if _share_lost(other) < _share_lost(document):
+            return other
+    return document
+
+
+def visible_text(page: str) -> str:
+    """The text of a page by a reading of its characters alone: tags, comments, scripts and styles taken out."""
+    return unescape(_TAG.sub(" ", _NOT_SHOWN.sub(" ", page)))
+
+
+def _share_lost(document: FileDocument) -> float:
+    texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
+    return len(lost_words(document.source, texts)) / max(1, len(words(document.source)))
+
+
+def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
+    soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
+    title = one_line(soup.title.get_text(" ")) if soup.title else ""
+    blocks, left_out = tree_blocks(soup)
+    return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)
+
+
+def parse_tree(page: str, parser: str = "lxml") -> Any:
+    """The tree of a page."""
+    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+
+    with warnings.catch_warnings():  # XHTML reads well as HTML
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
+        return BeautifulSoup(page, parser)
+
+
+def tree_blocks(tree: Any) -> tuple[list[Block], str]:
+    """The blocks of a tree, which it changes, and the text that was left out."""
+    _show_formulas(tree)
+    for tag in tree(_INVISIBLE):
+        tag.decompose()
+    left_out = list[str]()
+    body = tree.body or tree
+    main = _main_part(body)
+    if main is not body:
+        left_out.append(_text_outside(body, main))
+    _remove_navigation(main, left_out)
+    return list(_walk(main)), " ".join(left_out)
+
+
+def _show_formulas(tree: Any) -> None:
+    """Write a formula in MathML as its TeX source, or as its letters."""
+    for formula in tree("math"):
+        for annotation in formula(["annotation", "annotation-xml"]):
+            annotation.decompose()
+        formula.replace_with(formula.get("alttext") or f" {one_line(formula.get_text(' '))} ")
+
+
+def _main_part(body: Any) -> Any:
+    """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
+    candidates = [body.find("main"), body.find(attrs={"role": "main"})]
+    articles = body("article", limit=2)
+    if len(articles) == 1:
+        candidates.append(articles[0])
+    candidates = [element for element in candidates if element is not None]
+    if not candidates:
+        return body
+    navigation = body.select(f"{_NAVIGATION}, footer, header, aside, noscript")
+    in_navigation = sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
+    content = _count(body) - in_navigation
+    return next((element for element in candidates if _count(element) >= content / 2), body)
+
+
+def _is_inside(element: Any, others: list[Any], root: Any) -> bool:
+    found = {id(other) for other in others}
+    for parent in element.parents:
+        if parent is root:
+            return False
+        if id(parent) in found:
+            return True
+    return False
+
+
+def _text_outside(body: Any, main: Any) -> str:
+    inside = {id(text) for text in main.find_all(string=True)}
+    return " ".join(str(text) for text in body.find_all(string=True) if id(text) not in inside and _is_shown(text))
+
+
+def _remove_navigation(main: Any, left_out: list[str]) -> None:
+    most = _count(main) / 2
+    menus = [element for element in main.select(_MENUS) if _is_menu(element)]
+    for element in [*main.select(f"{_NAVIGATION}, {_FURNITURE}"), *menus]:
+        if element.decomposed:
+            continue
+        keeps = element.find(["main", "article", "h1"]) or _count(element) > most
+        if not keeps:
+            left_out.append(element.get_text(" "))
+            element.decompose()
+
+
+def _is_menu(element: Any) -> bool:
+    """Whether a header or aside is a list of links, or a button has no more than two words."""
+    size = _count(element)
+    if element.name == "button":
+        beside = element.parent.find(string=True, recursive=False) if element.parent else None
+        return size <= 2 and not (beside or "").strip()
+    linked = sum(_count(link) for link in element("a"))
+    return linked > _MOST_OF_LINKS * size or (element.name == "header" and size == 0)
+
+
+def _count(element: Any) -> int:
+    return len(element.get_text(" ").split())
+
+
+def _is_shown(node: Any) -> bool:
+    return type(node).__name__ in ("NavigableString", "CData", "TemplateString", "RubyTextString")
+
+
+def _walk(node: Any) -> Iterator[Block]:
+    """The blocks below a node: those of its block elements, and between them the text that runs on."""
+    inline = list[str]()
+    links = list[Link]()
+    for child in node.children:
+        name = getattr(child, "name", None)
+        if name and (name in BLOCKS or child.find(BLOCKS)):
+            yield from _inline_block(inline, links)
+            inline, links = [], []
+            yield from _element_blocks(child)
+        elif name:
+            inline.append(child.get_text())
+            links += _links(child)
+        elif _is_shown(child):
+            inline.append(str(child))
+    yield from _inline_block(inline, links)
+
+
+def _inline_block(inline: list[str], links: list[Link]) -> Iterator[Block]:
+    text = one_line("".join(inline))
+    if text:
+        yield Block(text, links=tuple(links))
+
+
+def _element_blocks(tag: Any) -> Iterator[Block]:
+    level = HEADINGS.get(tag.name, 0)
+    if level:
+        block = Block(one_line(tag.get_text()).strip("¶# "), level, links=_links(tag))
+    elif tag.name == "pre":
+        block = Block(tag.get_text().strip("\n"), kind=CODE, links=_links(tag))
+    elif tag.name == "tr" and not _is_layout(tag):
+        cells = [one_line(cell.get_text(" ")) for cell in tag(["td", "th"], recursive=False)]
+        block = Block(" | ".join(cells).strip(" |"), links=_links(tag))
+    else:
+        yield from _walk(tag)
+        return
+    if block.text.strip():
+        yield block
+
+
+def _is_layout(row: Any) -> bool:
+    """Whether a row of a table arranges parts of a page: one cell, or headings, listings and tables in its cells."""
+    cells = row(["td", "th"], recursive=False)
+    only_cell = len(cells) == 1 and row.parent is not None and len(row.parent("tr", recursive=False)) == 1
+    return not cells or only_cell or row.find(["table", "pre", *HEADINGS]) is not None
+
+
+def _links(tag: Any) -> tuple[Link, ...]:
+    anchors = [tag] if tag.name == "a" else tag("a")
+    return tuple(Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors if anchor.get("href"))

@@ -1,0 +1,99 @@
+"""Hyperlinks of documents -> the passages that they lead to, in the metadata `links` of the passages that have them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from kg2rag.datasets.documents.splitting import PassageRow
+
+WIKI = "wiki:"
+"""Begins the target of a `[[wiki link]]`, which names a page by its file, its title or an alias."""
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_INDEX_PAGES = ("index", "readme", "_index")
+
+
+def resolve_links(rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]) -> None:
+    """Put into a passage's metadata `links`: (text, passage id) for each of its links to another document.
+
+    A link to a part of a page leads to the passages under that heading, else to the first passage of the document.
+    """
+    pages = _Pages(rows, aliases)
+    for row in rows:
+        resolved = list[list[str]]()
+        for text, target in row.pop("links", ()):
+            document, fragment = pages.find(target, row["metadata"].get("file", ""))
+            if document and document != row["doc_id"]:
+                link = [text, pages.passage(document, fragment)]
+                if link not in resolved:
+                    resolved.append(link)
+        if resolved:
+            row["metadata"]["links"] = resolved
+
+
+def slug(heading: str) -> str:
+    """A heading as the fragment of an address: letters and digits in lower case, joined by `-`.
+
+    >>> slug("Getting started: a Guide")
+    'getting-started-a-guide'
+    """
+    return "-".join(re.findall(r"\w+", unicodedata.normalize("NFC", heading).casefold()))
+
+
+class _Pages:
+    """Documents by every name that a link may have for them."""
+
+    def __init__(self, rows: Sequence[PassageRow], aliases: Mapping[str, Sequence[str]]) -> None:
+        self._by_path = dict[str, str]()
+        self._by_name = dict[str, str]()
+        self._first = dict[str, str]()
+        self._by_heading = dict[tuple[str, str], str]()
+        for row in rows:
+            document, id_ = row["doc_id"], row["id"]
+            if document not in self._first:
+                self._first[document] = id_
+                self._add_document(document, row["title"], aliases.get(document, ()))
+            for heading in row.get("headings", ()):
+                self._by_heading.setdefault((document, slug(heading)), id_)
+
+    def _add_document(self, document: str, title: str, aliases: Sequence[str]) -> None:
+        path = _path_key(document)
+        stem = posixpath.splitext(path)[0]
+        for key in (path, stem):
+            self._by_path.setdefault(key, document)
+        if posixpath.basename(stem) in _INDEX_PAGES:
+            self._by_path.setdefault(posixpath.dirname(path) or ".", document)
+        for name in (stem, posixpath.basename(stem), posixpath.basename(path), title, *aliases):
+            self._by_name.setdefault(_name_key(name), document)
+
+    def find(self, target: str, file: str) -> tuple[str, str]:
+        """The document that a link in a file leads to, and the part of it; ("", "") for any other address."""
+        if target.startswith(WIKI):
+            name, _, fragment = target[len(WIKI) :].partition("#")
+            return self._by_name.get(_name_key(name), ""), fragment
+        if _SCHEME.match(target) or target.startswith("//"):
+            return "", ""
+        address, _, fragment = target.partition("#")
+        path = unquote(address.partition("?")[0])
+        if not path:
+            return "", ""
+        folder = "" if path.startswith("/") else posixpath.dirname(file)
+        key = _path_key(posixpath.join(folder, path.lstrip("/")))
+        stem, ending = posixpath.splitext(key)
+        other = stem if ending in (".html", ".htm", ".md") else key  # pages are written as .md and linked as .html
+        return self._by_path.get(key) or self._by_path.get(other, ""), unquote(fragment)
+
+    def passage(self, document: str, fragment: str) -> str:
+        """The first passage of a document under a heading, or of all."""
+        return self._by_heading.get((document, slug(fragment)), self._first[document])
+
+
+def _path_key(path: str) -> str:
+    return posixpath.normpath(unicodedata.normalize("NFC", path)).casefold()
+
+
+def _name_key(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).casefold().replace("_", " ").replace("-", " ").split())

@@ -1,0 +1,121 @@
+"""A folder -> the files in it that may be documents, in a fixed order; the others with the reason why they are not.
+
+Hidden files and folders, installed packages and links that lead out of the folder are left out and counted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE_FOLDERS = frozenset("node_modules bower_components __pycache__ __MACOSX site-packages venv".split())
+"""Folders of programs that others wrote; a virtual environment of any name is known by its pyvenv.cfg."""
+_SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")  # Sphinx keeps them beside its pages
+
+
+class ListedFile(NamedTuple):
+    """A file or folder: its path, its name from the top folder with `/`, and why it is not read; "" if it is."""
+
+    path: Path
+    place: str
+    reason: str = ""
+
+
+class Listing(NamedTuple):
+    """What a folder holds: files by place, and the number of hidden files and folders."""
+
+    files: list[ListedFile]
+    hidden: int
+
+
+def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
+    """The files below a folder, or one file, sorted by the parts of their paths."""
+    if not root.is_dir():
+        return Listing([ListedFile(root, place_of(Path(root.name)))], 0)
+    top = root.resolve()
+    found, hidden = list[ListedFile](), 0
+    for folder, names, files, error in _walk(root):
+        here = folder.relative_to(root)
+        if error:
+            found.append(ListedFile(folder, place_of(here), f"the folder cannot be read: {error}"))
+            continue
+        hidden += sum(name.startswith(".") for name in (*names, *files))
+        for name in names:
+            reason = "" if name.startswith(".") else _reason(folder / name, top, is_folder=True)
+            if reason:
+                found.append(ListedFile(folder / name, place_of(here / name), reason))
+        for name in files:
+            path = folder / name
+            if not name.startswith(".") and (leave_out is None or _resolved(path) != leave_out):
+                found.append(ListedFile(path, place_of(here / name), _reason(path, top, is_folder=False)))
+    found.sort(key=lambda file: file.path.parts)
+    places = {file.place for file in found if not file.reason}
+    return Listing([_without_sources(file, places) for file in found], hidden)
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:
+    """Every folder below one with its folders and files; an error in place of them where it cannot be read."""
+    errors = list[OSError]()
+    for folder, names, files in os.walk(root, onerror=errors.append):
+        path = Path(folder)
+        yield path, list(names), files, ""
+        names[:] = [
+            name
+            for name in names
+            if not name.startswith(".") and name not in PACKAGE_FOLDERS and not _is_environment(path / name)
+        ]
+    for error in errors:
+        yield Path(error.filename), [], [], error.strerror or type(error).__name__
+
+
+def _is_environment(folder: Path) -> bool:
+    return os.path.lexists(folder / "pyvenv.cfg")
+
+
+def _resolved(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _reason(path: Path, top: Path, *, is_folder: bool) -> str:
+    """Why a path is not read by its kind; "" for a plain file and a plain folder."""
+    try:
+        kind = path.lstat().st_mode
+        if stat.S_ISLNK(kind):
+            target = path.resolve()
+            if not target.exists():
+                return "a link that leads nowhere"
+            if not target.is_relative_to(top):
+                return "a link that leads out of the folder"
+            return "a link to a folder" if is_folder else ""
+    except (OSError, RuntimeError) as error:
+        return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+    if is_folder:
+        is_package = path.name in PACKAGE_FOLDERS or _is_environment(path)
+        return "a folder of installed packages" if is_package else ""
+    return "" if stat.S_ISREG(kind) else "no regular file"
+
+
+def _without_sources(file: ListedFile, places: set[str]) -> ListedFile:
+    source = _SPHINX_SOURCE.fullmatch(file.place)
+    if source and not file.reason:
+        pages = {f"{source[1]}{source[2]}{ending}" for ending in (".html", ".htm")}
+        if pages & places:
+            return file._replace(reason="the sources of HTML pages that are read")
+    return file
+
+
+def place_of(path: Path) -> str:
+    """A relative path with `/`; bytes of a name that are not UTF-8 are taken for Windows-1252."""
+    text = path.as_posix()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(text).decode("cp1252", "backslashreplace")
+    return text

@@ -1,0 +1,215 @@
+"""Markdown -> its blocks, by markdown-it-py and its plugins, through HTML.
+
+CommonMark with tables, footnotes, definition lists, task lists, containers (`:::`), MkDocs's admonitions (`!!!`) and
+tabs (`===`), MyST's directives and wiki links. Front matter is YAML (`---`) or TOML (`+++`). Ours: a tag in prose
+that is never closed is shown as text, so that it hides nothing behind it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from html import escape, unescape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.documents.html import parse_tree, tree_blocks
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+FRONT_MATTER_LINES = 1_000
+_TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
+_BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
+_ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
+_DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
+_OPTION = re.compile(r":[\w-]+:.*")
+_CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math mermaid graphviz raw eval-rst csv-table
+include image figure toctree bibliography autofunction autoclass automodule r python""".split()
+_TAG = re.compile(r"<(/?)([a-zA-Z][\w:-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_KEPT_TAGS = frozenset(
+    """a abbr b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure
+    font h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark math ol p picture pre q rp rt ruby s samp small source span strike
+    strong sub summary sup table tbody td tfoot th thead tr tt u ul var video wbr""".split()
+)
+_UNCLOSED_TAGS = frozenset("br col dd dt hr img li p source td th tr wbr".split())
+"""Tags that HTML lets stand without an end."""
+_HTML_TAGS = _KEPT_TAGS | frozenset(
+    """address area article aside audio base bdi bdo big body button canvas data datalist dialog embed fieldset footer
+    form head header hgroup html iframe input label legend link main map menu meta meter nav noscript object optgroup
+    option output param progress script section select slot style svg template textarea time title track""".split()
+)
+
+
+class FrontMatter(NamedTuple):
+    """The fields of a page's front matter, its text, and the rest of the page."""
+
+    fields: Mapping[str, Any]
+    text: str
+    body: str
+
+
+def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a page; the title of its front matter is a heading of level 1 above all others."""
+    decoded = decode_text(data)
+    document = markdown_document(decoded.text)
+    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
+    return [FileDocument(**{**vars(document), "remark": remark})]
+
+
+def markdown_document(text: str) -> FileDocument:
+    """The document of a page given as text."""
+    front = split_front_matter(text)
+    title = front.fields.get("title")
+    title_blocks = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
+    tokens, shown = _parse(front.body)
+    tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
+    blocks, left_out = tree_blocks(tree)
+    names = front.fields.get("aliases") or ()
+    aliases = [names] if isinstance(names, str) else [str(alias) for alias in names if isinstance(alias, str)]
+    return FileDocument(
+        [*title_blocks, *blocks],
+        source=f"{front.text}\n{shown}",
+        left_out=f"{front.text}\n{left_out}",
+        names=tuple(aliases),
+    )
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """The front matter of a page: lines between `---` or `+++` that hold fields.
+
+    A page that begins with a thematic break has none.
+    """
+    start = len(text) - len(text.lstrip())
+    lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
+    mark = lines[0].rstrip()
+    if mark not in ("---", "+++"):
+        return FrontMatter({}, "", text)
+    ends = (mark, "...") if mark == "---" else (mark,)
+    stop = next((row for row, line in enumerate(lines[1:], start=1) if line.rstrip() in ends), None)
+    if stop is None:
+        return FrontMatter({}, "", text)
+    inside = "\n".join(lines[1:stop])
+    fields = _fields(inside, mark)
+    if fields is None:
+        return FrontMatter({}, "", text)
+    return FrontMatter(fields, inside, text[start + len("\n".join(lines[: stop + 1])) :])
+
+
+def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
+    """The fields of front matter; None where it has none."""
+    import yaml
+
+    if not text.strip():
+        return {}
+    value: object = None
+    with suppress(tomllib.TOMLDecodeError, yaml.YAMLError, ValueError, RecursionError):
+        value = tomllib.loads(text) if mark == "+++" else yaml.safe_load(text)
+    if isinstance(value, Mapping):
+        return value
+    # Many files have a colon in an unquoted title, which YAML refuses.
+    pairs = re.findall(r"(?m)^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", text)
+    return {key: field.strip().strip("\"'") for key, field in pairs} if pairs and value is None else None
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.admon import admon_plugin
+    from mdit_py_plugins.container import container_plugin
+    from mdit_py_plugins.deflist import deflist_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
+    parser.use(container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container)
+    return parser
+
+
+def _render_container(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001
+    """A container as a `div` that begins with its title."""
+    if tokens[index].nesting != 1:
+        return "</div>\n"
+    title = re.sub(r"^\{?[\w-]*\}?", "", tokens[index].info.strip()).strip()
+    return f"<div><p>{escape(title)}</p>\n" if title else "<div>\n"
+
+
+def _parse(text: str) -> tuple[list[Token], str]:
+    """The tokens of a page, ready to be rendered, and the text that they show."""
+    if _BLOCK_MARK.search(text):
+        text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)  # two blank lines would end an admonition
+        text = _TAB.sub(r"\1!!! tab ", text)
+    tokens = _markdown().parse(_ALERT.sub(r"\1", text))
+    tokens = [part for token in tokens for part in _expand_directive(token)]
+    inline = [child for token in tokens for child in token.children or ()]
+    raw = [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline")]
+    hidden = _closed_tags(token.content for token in raw)
+    for token in raw:
+        token.content = _safe_html(token.content, hidden)
+    for token in inline:
+        if token.type == "text" and "[[" in token.content:
+            token.type = "html_inline"
+            token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
+    shown = [_shown(token) for token in (*tokens, *inline) if not token.children]
+    return tokens, "\n".join(shown)
+
+
+def _expand_directive(token: Token) -> list[Token]:
+    """A fence of MyST that holds prose, as the tokens of its prose; any other token as it is."""
+    directive = _DIRECTIVE.fullmatch(token.info.strip()) if token.type == "fence" else None
+    if directive is None or directive[1].lower() in _CODE_DIRECTIVES:
+        return [token]
+    lines = token.content.split("\n")
+    while lines and _OPTION.fullmatch(lines[0].strip()):
+        lines.pop(0)
+    tokens, _ = _parse("\n".join([directive[2], "", *lines]))
+    return tokens
+
+
+def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
+    """The tags of HTML that the page closes as often as it opens them."""
+    opened = Counter[str]()
+    for piece in pieces:
+        for end, name, rest in _TAG.findall(_COMMENT.sub("", piece)):
+            if not rest.endswith("/"):
+                opened[name.lower()] += -1 if end else 1
+            else:
+                opened[name.lower()] += 0
+    return frozenset(name for name, count in opened.items() if count == 0 and name in _HTML_TAGS)
+
+
+def _safe_html(html: str, closed: frozenset[str]) -> str:
+    """Raw HTML in which only tags remain that hide nothing; other tags of HTML are dropped, names in <> are text."""
+    html = _COMMENT.sub("", html)
+    if "script" in closed or "style" in closed:
+        html = re.sub(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>", "", html)
+
+    def replace_tag(match: re.Match[str]) -> str:
+        name = match[2].lower()
+        if name in _KEPT_TAGS and (name in closed or name in _UNCLOSED_TAGS):
+            return match[0]
+        return "" if name in closed else escape(match[0])
+
+    return _TAG.sub(replace_tag, html)
+
+
+def _wiki_anchor(match: re.Match[str]) -> str:
+    """`[[Page#Part|words]]` as a link."""
+    target = unescape(match[1]).strip()
+    words = unescape(match[2] or "").strip() or target.replace("#", " ").strip()
+    return f'<a href="wiki:{escape(target)}">{escape(words)}</a>'
+
+
+def _shown(token: Token) -> str:
+    """The text that a token shows."""
+    if token.type in ("html_block", "html_inline"):
+        return unescape(_TAG.sub(" ", token.content))
+    return token.content if token.type != "image" else ""

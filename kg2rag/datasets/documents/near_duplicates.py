@@ -1,0 +1,88 @@
+"""A corpus -> its near-duplicates, by MinHash [1] and the exact similarity of what it proposes.
+
+[1] Broder, "On the resemblance and containment of documents", SEQUENCES 1997. Runs of five words are hashed; passages
+that agree in a band of four of 64 minima are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.types import Corpus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALIKE = 0.8
+"""Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
+BANDS, BAND_ROWS = 16, 4
+"""Two passages of similarity 0.8 share one of 16 bands of 4 minima with probability 0.9998."""
+COMPARED = 4
+"""Earlier passages of a band that each passage is compared with."""
+
+Runs = Any
+"""(n_passages, 2^24) sparse: the runs of five words that a passage has."""
+
+
+def near_duplicates(corpus: Corpus) -> pd.DataFrame:
+    """Passages that nearly repeat an earlier one: passage, of, similarity; each once, with the first like it."""
+    import pandas as pd
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    hashing = HashingVectorizer(ngram_range=(5, 5), binary=True, norm=None, alternate_sign=False, n_features=1 << 24)
+    runs = hashing.transform(corpus.table["text"].to_pylist()).astype(np.float32)
+    runs.sort_indices()
+    earlier = dict[int, tuple[int, float]]()
+    for rows, others in _candidates(runs):
+        similarities = _similarity(runs, rows, others)
+        for index in np.flatnonzero(similarities >= ALIKE).tolist():
+            row, other = int(rows[index]), int(others[index])
+            if row not in earlier or other < earlier[row][0]:
+                earlier[row] = other, float(similarities[index])
+    ids = corpus.ids
+    table = [(ids[row], ids[other], round(value, 3)) for row, (other, value) in sorted(earlier.items())]
+    return pd.DataFrame(table, columns=["passage", "of", "similarity"])
+
+
+def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs of rows (later, earlier) that share a band: each row with the first few of its bucket."""
+    full = np.flatnonzero(np.diff(runs.indptr))  # passages of five words or more
+    if not len(full):
+        return
+    starts = runs.indptr[full]
+    random = np.random.default_rng(0)
+    for _ in range(BANDS):
+        bucket = np.zeros(len(full), dtype=np.uint64)
+        for _ in range(BAND_ROWS):
+            multiplier, offset = (int(number) for number in random.integers(1, 1 << 62, size=2))
+            hashed = runs.indices.astype(np.uint64) * np.uint64(multiplier | 1) + np.uint64(offset)
+            hashed ^= hashed >> np.uint64(29)
+            hashed *= np.uint64(0xBF58476D1CE4E5B9)
+            minima = np.minimum.reduceat(hashed >> np.uint64(16), starts)
+            bucket = bucket * np.uint64(0x9E3779B97F4A7C15) + minima
+        order = np.argsort(bucket, kind="stable")
+        ordered = bucket[order]
+        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        sizes = np.diff(np.append(begins, len(ordered)))
+        first = np.repeat(begins, sizes)
+        places = np.arange(len(ordered))
+        for step in range(COMPARED):
+            later = np.flatnonzero(places > first + step)
+            yield full[order[later]].astype(np.int64), full[order[first[later] + step]].astype(np.int64)
+
+
+def _similarity(runs: Runs, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
+    if not len(rows):
+        return np.zeros(0)
+    sizes = np.diff(runs.indptr)
+    found = np.empty(len(rows))
+    for start in range(0, len(rows), 50_000):
+        part = slice(start, start + 50_000)
+        shared = np.asarray(runs[rows[part]].multiply(runs[others[part]]).sum(axis=1)).ravel()
+        found[part] = shared / (sizes[rows[part]] + sizes[others[part]] - shared)
+    return found

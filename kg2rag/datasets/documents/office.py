@@ -1,0 +1,265 @@
+"""Word, PowerPoint and OpenDocument files -> their blocks, by lxml: every paragraph of the file, once.
+
+Ours: one walk through the elements, which knows paragraphs, rows and cells and enters all others, so that text boxes,
+content controls, footnotes and notes to slides are read. Headings are paragraphs whose style is a heading, is based on
+one, or has an outline level. Mammoth loses equations, titles and derived headings, and pandoc text boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
+from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, one_line
+
+_HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
+_BREAKS = frozenset("tab br cr line-break s".split())
+_TEXTS = frozenset(("t",))
+_MAX_STYLES = 20  # of a chain of styles based on each other
+
+Levels = Callable[[Any], int]
+"""A paragraph's element -> its level as a heading; 0 for none."""
+
+
+def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a Word file, footnotes and endnotes behind its text; headers and footers are left out."""
+    archive = Archive(data)
+    main = _main_part(archive, "word/document.xml")
+    relations = archive.relations(main)
+    level = _word_levels(archive)
+    walker = _Walker(level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"})
+    roots = [archive.xml(main)]
+    left_out = list[str]()
+    for kind, target in sorted(relations.values()):
+        if kind in ("footnotes", "endnotes") and target in archive.names:
+            roots.append(archive.xml(target))
+        elif kind in ("header", "footer") and target in archive.names:
+            left_out.append(_all_text(archive.xml(target)))
+    blocks = [block for root in roots for block in walker.blocks(root)]
+    return [FileDocument(blocks, source="\n".join(map(_all_text, roots)), left_out="\n".join(left_out))]
+
+
+def _main_part(archive: Archive, default: str) -> str:
+    main = [target for kind, target in archive.relations("").values() if kind == "officeDocument"]
+    return main[0] if main and main[0] in archive.names else default
+
+
+def _word_levels(archive: Archive) -> Levels:
+    """The level of a paragraph of Word: its outline level, that of its style, or of one that the style is based on."""
+    styles = dict[str, Any]()
+    if "word/styles.xml" in archive.names:
+        styles = {attribute(style, "styleId"): style for style in named(archive.xml("word/styles.xml"), "style")}
+
+    def style_level(style_id: str) -> int:
+        for _ in range(_MAX_STYLES):
+            style = styles.get(style_id)
+            if style is None:
+                return _level_of_name(style_id)
+            level = _level_of_name(_child_value(style, "name")) or _outline_level(style)
+            if level:
+                return level
+            style_id = _child_value(style, "basedOn")
+        return 0
+
+    def level(paragraph: Any) -> int:
+        properties = next(iter(paragraph.iterchildren("{*}pPr")), None)
+        if properties is None:
+            return 0
+        return _outline_level(properties) or style_level(_child_value(properties, "pStyle"))
+
+    return level
+
+
+def _child_value(element: Any, name: str) -> str:
+    child = next(iter(element.iterchildren(f"{{*}}{name}")), None)
+    return "" if child is None else attribute(child, "val")
+
+
+def _outline_level(element: Any) -> int:
+    """The outline level below an element, from 1; 0 for none and for the tenth, which is that of text."""
+    for outline in named(element, "outlineLvl"):
+        value = attribute(outline, "val")
+        if value.isdigit() and int(value) < 9:
+            return int(value) + 1
+    return 0
+
+
+def _level_of_name(name: str) -> int:
+    """The level that a style's name says: "Title" is 1, "heading 2" is 2."""
+    folded = name.casefold().replace(" ", "").replace("_20_", "")
+    if folded == "title":
+        return 1
+    number = folded.removeprefix("heading")
+    return int(number) if folded.startswith("heading") and number.isdigit() and 0 < int(number) < 10 else 0
+
+
+def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a presentation: a slide's title is a heading, its notes follow it; blocks know their slide."""
+    archive = Archive(data)
+    main = _main_part(archive, "ppt/presentation.xml")
+    relations = archive.relations(main)
+    ids = [_relation_id(slide) for slide in named(archive.xml(main), "sldId")]
+    slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(archive)
+    blocks = list[Block]()
+    source = list[str]()
+    for number, slide in enumerate(slides, start=1):
+        relations = archive.relations(slide)
+        parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
+        roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
+        targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+        walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
+        blocks += [_on_page(block, number) for root in roots for block in walker.blocks(root)]
+        source += map(_all_text, roots)
+    return [FileDocument(blocks, source="\n".join(source))]
+
+
+def _relation_id(element: Any) -> str:
+    found = [value for key, value in element.attrib.items() if key.endswith("relationships}id")]
+    return found[0] if found else ""
+
+
+def _numbered(archive: Archive) -> list[str]:
+    slides = [part for part in archive.names if part.startswith("ppt/slides/slide") and part.endswith(".xml")]
+    return sorted(slides, key=lambda part: (len(part), part))
+
+
+def _slide_level(paragraph: Any, *, is_first: bool) -> int:
+    """1 for the title of the first slide, 2 for those of others."""
+    for shape in paragraph.iterancestors("{*}sp"):
+        kinds = {attribute(place, "type") for place in named(shape, "ph")}
+        if not kinds & {"title", "ctrTitle"}:
+            return 0
+        return 1 if is_first else 2
+    return 0
+
+
+def _on_page(block: Block, page: int) -> Block:
+    """The block on that page."""
+    return block._replace(page=page, last_page=page)
+
+
+def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a text or presentation of OpenDocument; formulas are read from their own parts."""
+    archive = Archive(data)
+    root = archive.xml("content.xml")
+    formulas = "\n".join(_formula(archive, part) for part in archive.names if part.endswith("/content.xml"))
+    titles = {
+        attribute(style, "name")
+        for style in named(root, "style")
+        if _level_of_name(attribute(style, "parent-style-name")) == 1
+    }
+    walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
+    bodies = list(named(root, "body")) or [root]
+    blocks = [block for body in bodies for block in walker.blocks(body)]
+    blocks += [Block(one_line(formulas))] if formulas.strip() else []
+    source = "\n".join([*("\n".join(body.itertext()) for body in bodies), formulas])
+    changes = "\n".join("\n".join(each.itertext()) for body in bodies for each in named(body, "tracked-changes"))
+    return [FileDocument(blocks, source=source, left_out=changes)]
+
+
+def _formula(archive: Archive, part: str) -> str:
+    root = archive.xml(part)
+    return one_line(" ".join(root.itertext())) if local_name(root) == "math" else ""
+
+
+def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
+    style = attribute(paragraph, "style-name")
+    if local_name(paragraph) == "h":
+        level = attribute(paragraph, "outline-level")
+        return int(level) if level.isdigit() and level != "0" else 1
+    if style in titles or _level_of_name(style) == 1:
+        return 1
+    frames = paragraph.iterancestors("{*}frame")
+    return 2 if any(attribute(frame, "class") == "title" for frame in frames) else 0
+
+
+def _all_text(root: Any) -> str:
+    """The text of a part by its leaves alone: every `t` that is not deleted."""
+    return "".join(f"{leaf.text or ''}\n" if _ends_paragraph(leaf) else leaf.text or "" for leaf in named(root, "t"))
+
+
+def _ends_paragraph(leaf: Any) -> bool:
+    run = leaf.getparent()
+    return run is None or run.getnext() is None
+
+
+class _Walker:
+    """The blocks below an element; `targets` : id of a hyperlink's relation -> its target."""
+
+    def __init__(self, level: Levels, targets: Mapping[str, str]) -> None:
+        self.level, self.targets = level, targets
+
+    def blocks(self, element: Any) -> Iterator[Block]:
+        """The blocks of an element's children, in order."""
+        for child in element:
+            kind = local_name(child)
+            if not kind or kind in _HIDDEN or self._is_repeated(child, kind):
+                continue
+            if kind in ("p", "h"):
+                yield from self._paragraph(child)
+            elif kind in ("tr", "table-row"):
+                yield from self._row(child)
+            else:
+                yield from self.blocks(child)
+
+    @staticmethod
+    def _is_repeated(element: Any, kind: str) -> bool:
+        """Whether it repeats, for older programs, what its neighbour says."""
+        return kind == "Fallback" and any(
+            local_name(other) == "Choice" for other in element.itersiblings(preceding=True)
+        )
+
+    def _paragraph(self, paragraph: Any) -> Iterator[Block]:
+        pieces, inner, links = list[str](), list[Any](), list[Link]()
+        is_mixed = "opendocument" in (paragraph.nsmap.get(paragraph.prefix) or "")
+        self._collect(paragraph, pieces, inner, links, is_mixed=is_mixed)
+        text = one_line("".join(pieces))
+        if text:
+            yield Block(text, self.level(paragraph), links=tuple(links))
+        for element in inner:
+            yield from self.blocks(element)
+
+    def _collect(self, element: Any, pieces: list[str], inner: list[Any], links: list[Link], *, is_mixed: bool) -> None:
+        """The text of a paragraph; what holds paragraphs of its own, as a text box or a note, goes to `inner`."""
+        if is_mixed:
+            pieces.append(element.text or "")
+        for child in element:
+            kind = local_name(child)
+            if kind in _TEXTS:
+                pieces.append(child.text or "")
+            elif kind in _BREAKS:
+                pieces.append(" ")
+            elif kind == "noBreakHyphen":
+                pieces.append("-")
+            elif kind in ("txbxContent", "text-box", "note", "annotation"):
+                inner.append(child)
+            elif kind and kind not in _HIDDEN and not self._is_repeated(child, kind):
+                start = len(pieces)
+                self._collect(child, pieces, inner, links, is_mixed=is_mixed)
+                target = self._target(child, kind)
+                if target:
+                    links.append(Link(one_line("".join(pieces[start:])), target))
+            if is_mixed:
+                pieces.append(child.tail or "")
+
+    def _target(self, element: Any, kind: str) -> str:
+        if kind == "hyperlink":
+            return self.targets.get(_relation_id(element), "") or attribute(element, "anchor")
+        return attribute(element, "href") if kind == "a" else ""
+
+    def _row(self, row: Any) -> Iterator[Block]:
+        """A row as one block of its cells; a row with tables or headings in it, or of one cell, as what it holds."""
+        cells = [cell for cell in row if local_name(cell) in ("tc", "table-cell", "covered-table-cell", "sdt")]
+        found = [list(self.blocks(cell)) for cell in cells]
+        has_structure = any(block.level for cell in found for block in cell) or any(
+            True for cell in cells for _ in named(cell, "tbl", "table")
+        )
+        if has_structure or len(cells) <= 1:
+            yield from (block for cell in found for block in cell)
+            return
+        text = " | ".join(" ".join(block.text for block in cell) for cell in found)
+        if text.strip(" |"):
+            links = tuple(link for cell in found for block in cell for link in block.links)
+            yield Block(text.strip(" |"), links=links)

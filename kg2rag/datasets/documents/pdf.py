@@ -1,0 +1,238 @@
+"""A PDF -> its blocks with their pages, by pypdfium2: lines joined to paragraphs, headings by its outline or its fonts.
+
+Ours: which lines are running heads. A line at the edge of a page is one if at least three pages have it at an edge,
+numbers aside; if its numbers are the same everywhere or count with the pages; and if it is no sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from ctypes import create_string_buffer
+from typing import Any, NamedTuple
+
+from kg2rag.datasets.documents.blocks import Block, FileDocument
+
+Outline = Mapping[tuple[int, str], int]
+"""(page from 0, or -1 for any; the letters of a line, in lower case) -> its level as a heading."""
+
+RUNNING_HEAD_PAGES = 3
+"""Pages that begin or end with a line from which it may be a running head."""
+_ENDS = re.compile(r"[.!?:;。！？][\"”’)]?$")
+_CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
+_BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
+_BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")  # in a font's name; the last is TeX's
+_NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
+_WORD = re.compile(r"[^\W\d_]{3}")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
+_CONTENTS = ("contents", "tableofcontents")
+
+
+class PdfText(NamedTuple):
+    """The blocks of a PDF, and the lines that were left out: running heads and tables of contents."""
+
+    blocks: list[Block]
+    left_out: list[str]
+
+
+def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
+    """The document of a PDF. The title of its properties is not read: in most files it is another document's."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(data) as document:
+        entries = list(document.get_toc())
+        outline = dict[tuple[int, str], int]()
+        for entry in entries:
+            target = entry.get_dest()
+            page = -1 if target is None else target.get_index()
+            outline[-1 if page is None else page, line_key(entry.get_title())] = entry.level + 1
+        pages = [page.get_textpage() for page in document]
+        texts = [_SOFT_HYPHEN.sub("", page.get_text_bounded()).replace("\r", "").strip("\n") for page in pages]
+        outline = outline or _outline_by_fonts(pages)
+        found = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not entries)
+    empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
+    remark = ""
+    if len(empty) == len(texts):
+        remark = "of a scan, recognise the text first"
+    elif empty:
+        remark = f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
+    return [FileDocument(found.blocks, source="\n".join(texts), left_out="\n".join(found.left_out), remark=remark)]
+
+
+def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:
+    """The outline of a PDF that has none, from the fonts of its lines' first letters.
+
+    The largest letters of the first page are the title. A heading is larger than most letters, and bold or numbered; or
+    bold with a number of several parts. Labels in figures may be large, but are neither.
+    """
+    lines, usual = _styled_lines(pages)
+    largest = max((line.size for line in lines if line.page == 0), default=0.0)
+    sizes = dict[tuple[int, str], float]()
+    for line in lines:
+        is_title = line.page == 0 and line.size == largest > 1.3 * usual
+        if is_title or _looks_like_heading(line, usual):
+            sizes.setdefault((line.page, line_key(line.text)), float("inf") if is_title else line.size)
+    ranked = sorted({*sizes.values(), float("inf")}, reverse=True)
+    return {place: 1 + ranked.index(size) for place, size in sizes.items()}
+
+
+class _StyledLine(NamedTuple):
+    page: int
+    text: str
+    size: float
+    bold: bool
+
+
+def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
+    """The lines that have a word, with the font of their first letter, and the size of most letters."""
+    from pypdfium2 import raw
+
+    font, matrix, letters = create_string_buffer(128), raw.FS_MATRIX(), Counter[float]()
+    lines = list[_StyledLine]()
+    for number, page in enumerate(pages):
+        start = 0
+        for line in page.get_text_range().split("\r\n"):
+            first = start + len(line) - len(line.lstrip())
+            start += len(line) + 2
+            raw.FPDFText_GetMatrix(page.raw, first, matrix)
+            raw.FPDFText_GetFontInfo(page.raw, first, font, len(font), None)
+            size = round(raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d), 1)
+            letters[size] += len(line)
+            if _WORD.search(line):
+                is_bold = bool(_BOLD.search(font.value.decode("latin-1")))
+                lines.append(_StyledLine(number, line.strip(), size, is_bold))
+    usual = max(letters, key=lambda size: letters[size], default=0.0)
+    return lines, usual
+
+
+def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
+    numbered = _NUMBERED.match(line.text)
+    if len(line.text) < 100 and line.size > 1.05 * usual and (line.bold or numbered):
+        return True
+    return bool(line.bold and numbered and numbered[1] and line.size == usual)
+
+
+def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False) -> PdfText:
+    """Lines joined to paragraphs.
+
+    `by_lines` : the outline has lines, of which two that follow each other may be one heading; else whole headings.
+    """
+    running_heads = _running_heads(pages)
+    joiner = _LineJoiner(by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines))
+    for number, lines in enumerate(pages):
+        levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)]
+        kept = list[tuple[str, int]]()
+        for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
+            if not level and ((number, row) in running_heads or _CONTENTS_ENTRY.search(line)):
+                joiner.left_out.append(line)
+            else:
+                kept.append((line, level))
+        joiner.add_page(kept, number + 1)
+    joiner.end_paragraph()
+    return PdfText(joiner.blocks, joiner.left_out)
+
+
+class _LineJoiner:
+    """Joins lines to blocks, page by page; `counts` : the letters of a line -> how many lines have them."""
+
+    def __init__(self, *, by_lines: bool, counts: Mapping[str, int]) -> None:
+        self.by_lines, self.counts = by_lines, counts
+        self.blocks = list[Block]()
+        self.left_out = list[str]()
+        self._lines = list[str]()
+        self._page, self._last_page = 0, 0
+        self._in_contents = False
+
+    def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
+        """Add the lines of a page, each with its level as a heading."""
+        widths = sorted(len(line) for line, _ in lines)
+        width = widths[len(widths) * 3 // 4] if widths else 0
+        for line, level in lines:
+            if level or not line or _BULLET.match(line):
+                self.end_paragraph()
+            if self._is_entry(line, level):
+                self.left_out.append(line)
+            elif level:
+                self._add_heading(line, level, page)
+            elif line:
+                self._page = self._page if self._lines else page
+                self._last_page = page
+                self._lines.append(line)
+                if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph
+                    self.end_paragraph()
+
+    def _is_entry(self, line: str, level: int) -> bool:
+        """Whether a line is an entry of a table of contents, whose heading comes again as such."""
+        ends_with_page = self._in_contents and re.search(r"[\s.]\d+$", line)
+        return bool(ends_with_page and (not level or self.counts[line_key(line)] > 1))
+
+    def end_paragraph(self) -> None:
+        """End the paragraph that the last lines belong to."""
+        text = " ".join(self._lines).strip()
+        if text:
+            self.blocks.append(Block(text, page=self._page, last_page=self._last_page))
+        self._lines = []
+
+    def _add_heading(self, line: str, level: int, page: int) -> None:
+        self._in_contents = line_key(line) in _CONTENTS
+        if self._in_contents:
+            self.left_out.append(line)
+            return
+        before = self.blocks[-1] if self.blocks else None
+        if self.by_lines and before is not None and before.level == level and not line[:1].isdigit():
+            line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
+        self.blocks.append(Block(line, level, page=page, last_page=page))
+
+
+def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+    """The (page, row) of every running head; no page loses all its lines."""
+    places = defaultdict[str, list[tuple[int, int]]](list)
+    for number, lines in enumerate(pages):
+        for row in {0, len(lines) - 1}:
+            if row >= 0 and lines[row].strip():
+                places[line_key(lines[row])].append((number, row))
+    found = set[tuple[int, int]]()
+    for occurrences in places.values():
+        if len({number for number, _ in occurrences}) < RUNNING_HEAD_PAGES:
+            continue
+        texts = [(number, pages[number][row]) for number, row in occurrences]
+        if _numbers_count_pages(texts) and not any(_is_sentence(text) for _, text in texts):
+            found.update(occurrences)
+    for number, lines in enumerate(pages):
+        rows = {row for row, line in enumerate(lines) if line.strip()}
+        if rows and rows <= {row for page, row in found if page == number}:
+            found -= {(number, row) for row in rows}
+    return found
+
+
+def _is_sentence(line: str) -> bool:
+    return bool(_ENDS.search(line.strip())) and len(line.split()) > 2
+
+
+def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
+    """Whether each number of the lines is the same in most, as a chapter's, or counts with their pages."""
+    numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
+    columns = Counter(len(found) for _, found in numbers).most_common(1)[0][0]
+    usual = [(page, found) for page, found in numbers if len(found) == columns]
+    for column in range(columns):
+        values = Counter(found[column] for _, found in usual)
+        offsets = Counter(int(found[column]) - page for page, found in usual if found[column].isdecimal())
+        constant = max(values.values())
+        counting = max(offsets.values(), default=0)
+        if max(constant, counting) <= len(usual) / 2:
+            return False
+    return True
+
+
+def line_key(line: str) -> str:
+    """A line by its letters: numbers differ from page to page, blanks from outline to text."""
+    return "".join(filter(str.isalpha, line.casefold()))
+
+
+def pages_of(blocks: Sequence[Block]) -> Iterator[int]:
+    """The pages of blocks."""
+    for block in blocks:
+        if block.page:
+            yield from range(block.page, block.last_page + 1)

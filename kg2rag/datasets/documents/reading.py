@@ -1,0 +1,266 @@
+"""One file -> its passages and what a report says of it, read once; kept in the store by the checksum of its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import Block, FileDocument, most_frequent, one_line, words
+from kg2rag.datasets.documents.listing import ListedFile
+from kg2rag.datasets.documents.readers import READERS, max_bytes
+from kg2rag.datasets.documents.splitting import PassageRow, Splitter, count_left_out, losses
+from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
+from kg2rag.text.records import DataError, quote
+from kg2rag.types import Corpus, corpus_of
+
+VERSION = 4
+"""Of how files become passages: raise it, and all files are read again."""
+TITLE_CHARACTERS = 200
+READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
+_GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
+_MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")  # with which every page of a manual begins
+_READER_FIELDS = ("file", "headings", "page", "last_page", "links")
+
+
+@dataclass
+class FileEntry:
+    """What was read of one file, as the store keeps it.
+
+    Attributes
+    ----------
+    rows : the fields of its passages.
+    titles : document -> titles that its text or file offers, best first.
+    names : document -> other names by which links point to it.
+    reason : why there are no passages; "" for a file that was read.
+    divided : blocks that were longer than a passage.
+    words, left_out, lost : words of the file, those left out on purpose, and those that no passage has.
+    failed : the reader raised an error; such a file is tried again each time.
+    """
+
+    rows: list[PassageRow] = field(default_factory=list)
+    titles: dict[str, list[str]] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    reason: str = ""
+    remark: str = ""
+    divided: int = 0
+    words: int = 0
+    left_out: int = 0
+    lost: int = 0
+    failed: bool = False
+
+    def dump(self) -> bytes:
+        """The entry as bytes for the store."""
+        return zlib.compress(json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def load(cls, data: bytes) -> FileEntry:
+        """The entry of the store's bytes."""
+        return cls(**json.loads(zlib.decompress(data)))
+
+
+@dataclass(frozen=True)
+class FileBytes:
+    """A file's content, read once, and its checksum; `reason` says why there is none."""
+
+    place: str
+    ending: str
+    data: bytes = b""
+    checksum: str = ""
+    reason: str = ""
+
+    def key(self, folder: str, tokens: int) -> str:
+        """The key of the file's entry in the store."""
+        parts = [VERSION, self.checksum, self.place, folder, tokens]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def read_bytes(file: ListedFile) -> FileBytes:
+    """The bytes of a file that has a reader, and a reason in place of them where they cannot be had."""
+    ending = file.path.suffix.lower()
+    if file.reason:
+        return FileBytes(file.place, ending, reason=file.reason)
+    if ending not in READERS and ending not in TABLES:
+        kind = f"files {file.path.suffix} are" if ending else "files without an ending are"
+        return FileBytes(file.place, ending, reason=f"{place_safe(kind)} not read")
+    try:
+        data = _bounded(file.path, max_bytes(ending))
+    except (OSError, ValueError) as error:
+        return FileBytes(file.place, ending, reason=f"it cannot be read: {getattr(error, 'strerror', None) or error}")
+    if data is None:
+        limit = f"{max_bytes(ending) // 1_000_000} MB"
+        return FileBytes(file.place, ending, reason=f"larger than {limit}, of which files of this kind are read")
+    return FileBytes(file.place, ending, data, hashlib.sha256(data).hexdigest())
+
+
+def place_safe(text: str) -> str:
+    """A text without bytes that are no text."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _bounded(path: Path, limit: int) -> bytes | None:
+    """The bytes of a file; None where it has more than the limit."""
+    with path.open("rb") as stream:
+        if path.stat().st_size > limit:
+            return None
+        data = stream.read(limit + 1)
+    return data if len(data) <= limit else None
+
+
+def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
+    """The passages of a file; whatever goes wrong in a reader is the reason why there are none."""
+    before = splitter.divided
+    try:
+        entry = _table_entry(file, splitter) if is_table(file) else _document_entry(file, folder, splitter)
+    except ImportError:
+        raise
+    except DataError as error:
+        return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
+    except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
+        return FileEntry(reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True)
+    entry.divided = splitter.divided - before
+    return entry
+
+
+def is_table(file: FileBytes) -> bool:
+    """Whether a file holds records: by its ending, or JSON with a list of texts."""
+    if file.ending != ".json":
+        return file.ending in TABLES
+    try:
+        return json_records(json.loads(file.data)) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
+    corpus = corpus_of(parse_table(file.data, file.place), file.place)
+    rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
+    return FileEntry(rows, words=sum(len(words(passage.contents)) for passage in corpus))
+
+
+def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = "") -> list[PassageRow]:
+    """The passages of records, each with its `record` and how many of its blocks were `divided`.
+
+    A record keeps its document, and its position if no other passage of the document has it.
+    """
+    rows = list[PassageRow]()
+    documents = dict[str, list[PassageRow]]()
+    for passage in corpus:
+        fields = dict(passage.metadata)
+        if place:
+            clashing = {f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields}
+            fields = {"file": place, **fields, **clashing}
+        before = splitter.divided
+        parts = splitter.text_passages(passage, f"{prefix}{passage.id}", fields)
+        for part in parts:
+            part["record"] = passage.id
+            part["divided"] = splitter.divided - before
+            part["doc_id"] = f"{prefix}{passage.doc_id}"
+            part["position"] = passage.position
+            documents.setdefault(part["doc_id"], []).append(part)
+        rows += parts
+    for parts in documents.values():
+        if len({part["position"] for part in parts}) < len(parts):
+            for position, part in enumerate(sorted(parts, key=lambda part: part["position"])):
+                part["position"] = position
+    return rows
+
+
+def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
+    entry = FileEntry()
+    lost, remarks = list[str](), list[str]()
+    for document in READERS[file.ending](file.data, file.place):
+        id_ = f"{file.place}#{document.key}" if document.key else file.place
+        heading, blocks = split_title(document.blocks)
+        titles = _titles(heading or document.title, blocks, file.place, folder)
+        remarks += [document.remark] if document.remark else []
+        if not any(block.text.strip() for block in document.blocks):
+            continue
+        rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata})
+        missing = losses(document, rows, heading)
+        entry.rows += rows
+        entry.titles[id_] = titles
+        entry.names[id_] = list(document.names)
+        entry.words += len(words(document.source))
+        entry.left_out += count_left_out(document)
+        lost += missing
+    entry.lost = len(lost)
+    if not entry.rows:
+        entry.reason = ": ".join(["no text in it", *remarks[:1]])
+        return entry
+    if entry.lost > MANY_LOST * entry.words:
+        remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {most_frequent(lost)}")
+    entry.remark = "; ".join(remarks)
+    return entry
+
+
+MANY_LOST = 0.03
+"""Share of a file's words from which the report names it."""
+
+
+def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
+    """The heading that is a document's title, and the other blocks: the first block, or the only one of level 1.
+
+    A first heading below level 1 beside which others stand, as in a list of releases, is no title.
+    """
+    if not blocks:
+        return "", []
+    levels = [block.level for block in blocks]
+    tops = [row for row, level in enumerate(levels) if level == 1]
+    is_first = levels[0] == 1 or (levels[0] and all(level == 0 or level > levels[0] for level in levels[1:]))
+    if is_first:
+        row = 0
+    elif len(tops) == 1:
+        row = tops[0]
+    else:
+        return "", list(blocks)
+    title = blocks[row]
+    if len(title.text) > TITLE_CHARACTERS:
+        return "", list(blocks)
+    rest = blocks[row + 1 :]
+    if rest and rest[0].level and rest[0].text == title.text:
+        rest = rest[1:]
+    return title.text, [*blocks[:row], *rest]
+
+
+def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> list[str]:
+    """The titles that a document may have, best first; the last one is made of the file's name."""
+    by_name = title_of_name(place, folder)
+    title = one_line(title)
+    if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
+        return [by_name]
+    following = [blocks[0].text] if blocks and blocks[0].level and len(blocks[0].text) <= TITLE_CHARACTERS else []
+    return [title, *following, by_name]
+
+
+def title_of_name(place: str, folder: str) -> str:
+    """A title of a file's name, or of its folder's where the name says nothing."""
+    path = Path(place)
+    name = path.stem
+    if _GENERIC_NAME.fullmatch(name):
+        name = path.parent.name or folder
+    name = re.sub(r"(?<=[^\W\d])\.[1-8]\w{0,4}$", "", name)  # a page of a manual, "dot.1"
+    return re.sub(r"[\s_-]+", " ", name).strip() or folder
+
+
+def summary(entry: FileEntry, place: str) -> Mapping[str, Any]:
+    """The row of a file in the report."""
+    return {
+        "document": place,
+        "status": "skipped" if entry.reason else "read",
+        "reason": entry.reason,
+        "passages": len(entry.rows),
+        "divided": entry.divided,
+        "words": entry.words,
+        "left_out": entry.left_out,
+        "lost": entry.lost,
+        "remark": entry.remark,
+    }
+
+
+__all__ = ["FileBytes", "FileDocument", "FileEntry", "read_bytes", "read_entry", "record_rows", "summary"]

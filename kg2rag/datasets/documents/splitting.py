@@ -1,0 +1,206 @@
+"""Documents of blocks -> passages of the encoder's length, with headings, pages, links and the prose to find names in.
+
+Blocks longer than a passage are divided by semchunk. A passage is a stretch of one section; its text begins with the
+section's headings. Names are looked for in prose only: in what a passage says without code, addresses and references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from kg2rag.compute import EncoderTokens
+from kg2rag.datasets.documents.blocks import PROSE, Block, FileDocument, Link, lost_words, paragraphs, words
+from kg2rag.datasets.documents.pdf import pages_of
+from kg2rag.text.normalisation import split_sentences
+from kg2rag.types import Passage
+
+CHARACTERS_PER_TOKEN = 20
+"""Of a passage at most: runs of letters and of blanks have few tokens."""
+DIVIDED_CHARACTERS = 20_000
+"""Of a text that is divided by its tokens at once; a longer one is first cut at line ends and blanks."""
+COUNTED_CHARACTERS = 1_000_000
+"""Of the texts whose tokens are counted at once: the tokenizer keeps some hundred bytes for each token."""
+_ADDRESS = r"(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@[^\s@.]++\.\S++"
+_PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*+(?!\w)"
+_LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
+_LINK += "|Normally|Note|Notes|Otherwise|Please|See|Similarly|Therefore|Typically|Unfortunately|Usually"
+NO_NAME = re.compile(rf"{_ADDRESS}|{_PLACE}|(?:^|(?<=[.!?:;)] ))(?:{_LINK})\b")
+"""Capitals that name nothing: addresses, places in a text, words that join sentences."""
+
+HEADING_CHARACTERS = 100
+"""Of a heading at most: a longer one is a paragraph."""
+
+PassageRow = dict[str, Any]
+"""The fields of a `Passage`; its headings; `sentences`, the prose in which names are looked for; and its links."""
+
+
+class Splitter:
+    """Divides documents into passages of a number of tokens, without title and headings."""
+
+    def __init__(self, tokens: int) -> None:
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 16:
+            raise ValueError(f"tokens must be a whole number from 16, not {tokens!r}.")
+        self.tokens = tokens
+        self.characters = CHARACTERS_PER_TOKEN * tokens
+        self.divided = 0
+        self._counter = EncoderTokens()
+        self._run = re.compile(rf"\S{{{self.characters}}}")
+
+    @cached_property
+    def _chunk(self) -> Callable[[str], list[str]]:
+        from semchunk import chunkerify
+
+        chunk: Callable[[str], list[str]] = chunkerify(lambda text: self.count([text])[0], self.tokens)
+        return chunk
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text."""
+        counts, start = list[int](), 0
+        while start < len(texts):
+            stop, size = start, 0
+            while stop < len(texts) and (stop == start or size + len(texts[stop]) <= COUNTED_CHARACTERS):
+                size += len(texts[stop])
+                stop += 1
+            counts += self._counter.count(texts[start:stop])
+            start = stop
+        return counts
+
+    def text_passages(self, passage: Passage, id_: str, metadata: Mapping[str, Any]) -> list[PassageRow]:
+        """The passages of a text that is given with its id and title."""
+        return self.passages(id_, passage.title, list(paragraphs(passage.text)), metadata)
+
+    def passages(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> list[PassageRow]:
+        """The passages of a document."""
+        rows = list[PassageRow]()
+        for headings, section in _sections(blocks):
+            for packed in self._pack(self._divide(section)):
+                rows.append(_row(title, headings, packed, metadata))
+        for position, row in enumerate(rows):
+            row["id"] = id_ if len(rows) == 1 else f"{id_}#{position}"
+            row["doc_id"] = id_
+            row["position"] = position
+        return rows
+
+    def _divide(self, blocks: Sequence[Block]) -> list[tuple[Block, int]]:
+        """Blocks no longer than a passage, each with its number of tokens."""
+        is_long = [len(block.text) > DIVIDED_CHARACTERS for block in blocks]
+        counts = self.count(["" if long else block.text for block, long in zip(blocks, is_long, strict=True)])
+        parts = list[tuple[Block, int]]()
+        for block, long, count in zip(blocks, is_long, counts, strict=True):
+            if not long and count <= self.tokens and len(block.text) <= self.characters:
+                parts.append((block, count))
+                continue
+            self.divided += 1
+            texts = self._divide_text(block.text)
+            parts += [(block._replace(text=text), size) for text, size in zip(texts, self.count(texts), strict=True)]
+        return parts
+
+    def _divide_text(self, text: str) -> list[str]:
+        pieces = list[str]()
+        for stretch in cut_text(self._run.sub(lambda run: f"{run[0]} ", text), DIVIDED_CHARACTERS):
+            for chunk in self._chunk(stretch):
+                pieces += cut_text(chunk, self.characters)
+        return pieces
+
+    def _pack(self, parts: Sequence[tuple[Block, int]]) -> Iterator[list[Block]]:
+        """Neighbouring blocks together, as many as a passage holds."""
+        packed, tokens, characters = list[Block](), 0, 0
+        for block, count in parts:
+            is_full = tokens + count > self.tokens or characters + len(block.text) > self.characters
+            if packed and is_full:
+                yield packed
+                packed, tokens, characters = [], 0, 0
+            packed.append(block)
+            tokens += count
+            characters += len(block.text)
+        if packed:
+            yield packed
+
+
+def cut_text(text: str, limit: int) -> Iterator[str]:
+    """A text in parts of at most `limit` characters, cut at the last line end, sentence or blank, else at the limit."""
+    start = 0
+    while len(text) - start > limit:
+        stop = max(text.rfind("\n", start, start + limit), text.rfind(". ", start, start + limit) + 1)
+        if stop <= start + limit // 2:
+            stop = text.rfind(" ", start, start + limit)
+        if stop <= start:
+            stop = start + limit
+        if text[start:stop].strip():
+            yield text[start:stop].rstrip()
+        start = stop + (text[stop] in "\n ")
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]]:
+    """The blocks under each heading, with the headings above them.
+
+    A heading with nothing below it, and one too long for a heading, is text: of the section that follows.
+    """
+    path, section = list[Block](), list[Block]()
+    orphans = list[Block]()  # headings that have nothing below them
+    is_bare = False  # the last heading has nothing below it so far
+    for block in blocks:
+        level = block.level if len(block.text) <= HEADING_CHARACTERS else 0
+        if not level:
+            section += [*orphans, block._replace(level=0)]
+            orphans, is_bare = [], False
+            continue
+        if section:
+            yield [heading.text for heading in path], section
+            section = []
+        while path and path[-1].level >= level:
+            last = path.pop()
+            if is_bare:
+                orphans.append(last._replace(level=0))
+            is_bare = False
+        path.append(block)
+        is_bare = True
+    if is_bare:
+        orphans.append(path.pop()._replace(level=0))
+    if section or orphans:
+        yield [heading.text for heading in path], [*section, *orphans]
+
+
+def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]) -> PassageRow:
+    """A passage's text, metadata and prose."""
+    body = "\n\n".join(block.text for block in blocks)
+    fields = dict(metadata)
+    if headings:
+        body = f"{' > '.join(headings)}\n{body}"
+        fields["headings"] = list(headings)
+    pages = list(pages_of(blocks))
+    if pages:
+        fields["page"] = min(pages)
+        if max(pages) > min(pages):
+            fields["last_page"] = max(pages)
+    prose = [NO_NAME.sub(" ", block.text) for block in blocks if block.kind == PROSE]
+    sentences = [sentence for text in prose for sentence in split_sentences(text)]
+    links = [link for block in blocks for link in block.links]
+    return {
+        "title": title,
+        "text": body,
+        "metadata": fields,
+        "headings": list(headings),
+        "sentences": sentences,
+        "links": links,
+    }
+
+
+def losses(document: FileDocument, rows: Sequence[PassageRow], title: str) -> list[str]:
+    """The words of a document's source that neither its passages nor what was left out on purpose has."""
+    texts = [title, document.title, document.left_out]
+    texts += [row["text"] for row in rows]
+    return lost_words(document.source, texts)
+
+
+def count_left_out(document: FileDocument) -> int:
+    """The number of words that were left out on purpose."""
+    return len(words(document.left_out))
+
+
+__all__ = ["NO_NAME", "Link", "PassageRow", "Splitter", "count_left_out", "cut_text", "losses"]

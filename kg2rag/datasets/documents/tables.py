@@ -1,0 +1,154 @@
+"""Tables and JSON -> records: .jsonl, .csv, .tsv, .parquet and .json, in any encoding and with any separator."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.text.records import DataError, delimited_rows, existing, parse_json, parse_parquet
+from kg2rag.types.coerce_corpus import PASSAGE, plain
+
+TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+DELIMITERS = ",;\t|"
+SENTENCE_WORDS = 5
+"""Words of a string from which a JSON file is read as text; settings have none."""
+
+
+def read_table(path: str | Path) -> list[Mapping[str, Any]]:
+    """The records of a table, or of a .json file with a list of records; in a .csv, a cell with a JSON list is one."""
+    kinds = f"a table: a file {', '.join(TABLES)} or .json"
+    file = existing(path, kinds)
+    if file.suffix.lower() not in (*TABLES, ".json"):
+        raise DataError(f"{file} cannot be read as records. Give {kinds}.")
+    return parse_table(file.read_bytes(), str(file))
+
+
+def parse_table(data: bytes, name: str) -> list[Mapping[str, Any]]:
+    """The records of a table given as bytes; DataError names the file and the record."""
+    ending = name[name.rfind(".") :].lower()
+    if ending == ".parquet":
+        rows: list[Mapping[str, Any]] = parse_parquet(data, name).to_pylist()
+    elif ending in (".jsonl", ".ndjson"):
+        rows = list(_json_lines(decode_text(data).text, name))
+    elif ending == ".json":
+        value = parse_json(decode_text(data).text, name, pairs=_unique_fields)
+        found = json_records(value)
+        if found is None:
+            raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
+        rows = found
+    else:
+        rows = list(_delimited(decode_text(data).text, name))
+    cleaned: list[Mapping[str, Any]] = [
+        {key: _cell(value) for key, value in row.items() if value not in ("", None)} for row in rows
+    ]
+    if not cleaned:
+        raise DataError(f"{name}: no record in it.")
+    return cleaned
+
+
+def _json_lines(text: str, name: str) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            record = parse_json(line, f"{name}, line {number}", pairs=_unique_fields)
+            if not isinstance(record, dict):
+                raise DataError(f"{name}, line {number}: a {type(record).__name__} where an object is needed.")
+            yield record
+
+
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"field {twice!r} is there twice in a record. Each needs a name of its own.")
+    return fields
+
+
+def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table by the separator of its header; Excel's first line `sep=;` names it."""
+    lines = text.split("\n")
+    if lines[0].lower().startswith("sep=") and len(lines[0]) == len("sep=;"):
+        delimiter, lines = lines[0][-1], lines[1:]
+    else:
+        delimiter = "\t" if name.lower().endswith(".tsv") else find_delimiter(lines)
+    for _, row in delimited_rows((f"{line}\n" for line in lines), name, delimiter):
+        yield row
+
+
+def find_delimiter(lines: Sequence[str]) -> str:
+    """The separator that gives a header a column of text, else the most columns; a comma where none does."""
+    header = next((line for line in lines if line.strip()), "")
+    texts = {*PASSAGE["text"], "question", "query"}
+
+    def columns(delimiter: str) -> tuple[bool, int]:
+        try:
+            cells = next(csv.reader([header], delimiter=delimiter), [])
+        except csv.Error:
+            cells = []
+        return bool(texts & {cell.strip().lower() for cell in cells}), len(cells)
+
+    return max(DELIMITERS, key=columns)
+
+
+def _cell(value: Any) -> Any:
+    """A cell that is a JSON list or object as one; any other as it is."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else plain(value)
+    return value
+
+
+def json_records(value: Any) -> list[Mapping[str, Any]] | None:
+    """The records of a JSON value: a list of them, {id: record or text}, or an object with one such list; else None."""
+    if isinstance(value, list):
+        if value and all(isinstance(item, str) for item in value):
+            return [{"id": str(number), "text": item} for number, item in enumerate(value)]
+        return list(value) if value and all(map(_has_text, value)) else None
+    if not isinstance(value, Mapping) or not value:
+        return None
+    items = list(value.items())
+    if all(_has_text(item) for _, item in items):
+        return [{"id": key, **item} for key, item in items]
+    if all(isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for _, item in items):
+        return [{"id": key, "text": item} for key, item in items]
+    lists = [item for _, item in items if isinstance(item, list) and json_records(item) is not None]
+    return json_records(lists[0]) if len(lists) == 1 else None
+
+
+def _has_text(record: Any) -> bool:
+    """Whether a record has a field of text, or a question."""
+    names = (*PASSAGE["text"], "question", "query", "user_input")
+    return isinstance(record, Mapping) and any(isinstance(record.get(name), str) for name in names)
+
+
+def read_json(data: bytes, name: str = "") -> list[FileDocument]:
+    """The document of JSON that holds no records: a line for every value, under the names that lead to it.
+
+    DataError: it has no sentence, as settings have none.
+    """
+    value = parse_json(decode_text(data).text, name or "the file")
+    lines = list(_json_lines_of(value, ()))
+    if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
+        raise DataError("no records with a text and no sentence in it: settings?")
+    title = value.get("title") if isinstance(value, Mapping) else None
+    blocks = [Block(f"{' '.join(path)}: {one_line(text)}" if path else one_line(text)) for path, text in lines]
+    heading = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
+    source = "\n".join(text for _, text in lines)
+    return [FileDocument([*heading, *blocks], source=source)]
+
+
+def _json_lines_of(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every value that is no list or object, with the names of the fields that lead to it."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _json_lines_of(item, (*path, str(name)))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _json_lines_of(item, path)
+    elif value is not None and str(value).strip():
+        yield path, str(value)

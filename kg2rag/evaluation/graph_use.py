@@ -1,0 +1,71 @@
+"""Rankings -> how often the graph of a system added a passage, and the reasons why it did not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kg2rag.types import Ranking, sources
+
+DEPTH = 10
+"""Hits of a ranking that are looked at."""
+GRAPH = "graph"
+"""The source that a strategy records for hits of its graph."""
+
+
+def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, Any]]:
+    """How often the graph added a passage, for each system that joins hits of a text search with hits of a graph.
+
+    Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits that only the graph
+    found, and `skipped`, reason in the notes -> share of questions to which the graph brought none, by falling share.
+    """
+    use: dict[str, dict[str, Any]] = {}
+    for name, run in rankings.items():
+        if any(_joins_text_and_graph(ranking) for ranking in run):
+            brought = [_brought_passage(ranking) for ranking in run]
+            reasons = _reasons([ranking for ranking, new in zip(run, brought, strict=True) if not new])
+            skipped = {reason: round(count / len(run), 6) for reason, count in reasons}
+            use[name] = {"brought": round(sum(brought) / len(run), 6), "skipped": skipped}
+    return use
+
+
+def reads_graph(run: Sequence[Ranking]) -> bool:
+    """Whether some hits of a run come from a graph, as the sources of its stages record it."""
+    return any(GRAPH in sources(ranking).values() for ranking in run)
+
+
+def _joins_text_and_graph(ranking: Ranking) -> bool:
+    """Whether its stages have both sources; a ranking of the graph only, or one that fell back to text, joins none."""
+    from_graph = {source == GRAPH for source in sources(ranking).values()}
+    return from_graph == {True, False}
+
+
+def _reasons(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
+    """The warnings in the notes of rankings with their counts, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for ranking in rankings:
+        if any(ranking.notes.warnings):
+            counts["; ".join(ranking.notes.warnings)] += 1
+    return sorted(counts.items(), key=lambda item: (-item[1], item))
+
+
+def _brought_passage(ranking: Ranking) -> bool:
+    """Whether a hit among the first comes from the graph only.
+
+    A hit that a fused text search found as well does not count, nor does a passage at which the walk started.
+    """
+    if not len(ranking) or ranking.stage_codes is None:
+        return False
+    source_of = sources(ranking)
+    is_graph_stage = np.array([source_of[stage] == GRAPH for stage in ranking.stages])
+    from_graph = is_graph_stage[ranking.stage_codes[:DEPTH]]
+    for stage, source in source_of.items():
+        part = f"{stage} rank"
+        if source != GRAPH and part in ranking.score_parts:
+            from_graph &= np.isnan(ranking.score_parts[part][:DEPTH])
+    if "restart" in ranking.score_parts:
+        from_graph &= ~(ranking.score_parts["restart"][:DEPTH] > 0)
+    return bool(from_graph.any())

@@ -1,0 +1,180 @@
+"""Comparisons on several data sets -> one table: a column for each set, and the macro-average over them.
+
+Every set counts equally, whatever its number of questions. Intervals and tests are about other questions of these sets
+and do not generalise to other sets [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7
+(2006)].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kg2rag import report
+from kg2rag.compute import write
+from kg2rag.evaluation.result import Comparison
+from kg2rag.evaluation.returned_sizes import larger_sets
+from kg2rag.evaluation.significance import COLUMNS, COUNTS, score_table
+from kg2rag.evaluation.storage import COMPARED_SETS, require_place
+from kg2rag.report.score_sheet import MACRO
+from kg2rag.text.cells import csv_of, visible
+from kg2rag.text.registry import unknown
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons(report.Tabular):
+    """The same systems on several data sets.
+
+    It displays one metric, the first, or another by `sheet_of`: a column for each set, as in the table of that set,
+    then the macro-average. `result["musique"]` is the comparison on that set.
+
+    sets : name -> comparison. ValueError: none, or two that differ in systems, metrics, baseline or setting.
+    """
+
+    sets: Mapping[str, Comparison]
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            raise ValueError("No comparison to bring together. Pass name -> Comparison.")
+        first, *others = self.sets
+        for name in others:
+            for attribute in ("systems", "metrics", "baseline"):
+                value, expected = getattr(self.sets[name], attribute), getattr(self.sets[first], attribute)
+                if value != expected:
+                    raise ValueError(
+                        f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: no macro-average."
+                    )
+        require_one_setting({name: _data_config(result).get("setting", "") for name, result in self.sets.items()})
+
+    def __getitem__(self, name: str) -> Comparison:
+        if name not in self.sets:
+            raise KeyError(unknown("set", name, self.sets))
+        return self.sets[name]
+
+    @property
+    def _first(self) -> Comparison:
+        return next(iter(self.sets.values()))
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, in the order of the table."""
+        return self._first.systems
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics, in their order."""
+        return self._first.metrics
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are tested against."""
+        return self._first.baseline
+
+    @cached_property
+    def macro(self) -> pd.DataFrame:
+        """One row per system and metric: the macro-average, its interval and tests; see `significance.score_table`."""
+        per_query = {name: result.per_query for name, result in self.sets.items()}
+        return score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
+
+    def to_frame(self, metric: str | None = None) -> pd.DataFrame:
+        """Means of one metric, the first by default: one row per system, one column per set, then their mean."""
+        scores = self.sheet_of(metric).scores
+        frame = scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
+        return frame.reindex(self.systems)[[*self.sets, MACRO]].rename_axis(columns=None)
+
+    def __repr__(self) -> str:
+        return visible(f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}")
+
+    @property
+    def sheet(self) -> report.ScoreSheet:
+        """The content of the printed table, in the first metric."""
+        return self.sheet_of()
+
+    def sheet_of(self, metric: str | None = None) -> report.ScoreSheet:
+        """The content of the table in one metric: a column for each set, then the macro-average."""
+        metric = self._first.require_metric(metric)
+        # The smallest detectable difference is known for each set only, so the shared table leaves it blank.
+        tables = {name: result.scores.assign(detectable=np.nan) for name, result in self.sets.items()}
+        columns = [_column(table, metric, name) for name, table in [*tables.items(), (MACRO, self.macro)]]
+        scores = pd.concat(columns, ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
+        config = self._config(f"{metric} on {', '.join(self.sets)}")
+        return report.ScoreSheet(scores, self._mean_ms(), self.baseline, config, self._larger_sets(), metric=metric)
+
+    @property
+    def macro_sheet(self) -> report.ScoreSheet:
+        """The content of the table of macro-averages, in every metric."""
+        config = self._config(f"{MACRO} over {', '.join(self.sets)}")
+        return report.ScoreSheet(self.macro, self._mean_ms(), self.baseline, config)
+
+    def _mean_ms(self) -> dict[str, float]:
+        """System -> milliseconds per query, the mean over the sets."""
+        times = [result.ms_per_query for result in self.sets.values()]
+        return {name: float(np.mean([ms[name] for ms in times])) for name in self.systems}
+
+    def _larger_sets(self) -> dict[str, str]:
+        """System -> where it returns more than the others, in words, on all sets."""
+        texts: dict[str, list[str]] = {}
+        for name, result in self.sets.items():
+            for system, text in larger_sets(result.sizes).items():
+                texts.setdefault(system, []).append(f"{text} on {name}")
+        return {system: "; ".join(parts) for system, parts in texts.items()}
+
+    def _config(self, name: str) -> dict[str, Any]:
+        """What the printed tables say about the data and the tests."""
+        configs = [result.config for result in self.sets.values()]
+        data = [_data_config(result) for result in self.sets.values()]
+        shared = {key: " and ".join(dict.fromkeys(part.get(key, "") for part in data)) for key in ("setting", "unit")}
+        sizes = {key: sum(part.get(key, 0) for part in data) for key in ("questions", "passages")}
+        return {
+            "data": {"name": name, **shared, **sizes},
+            "sets": {name: report.headline(result.config) for name, result in self.sets.items()},
+            "knowledge": [kb for config in configs for kb in config.get("knowledge", [])],
+            "seeds": self._first.config.get("seeds", {}),
+        }
+
+    def to_html(self) -> str:
+        """The summary as one self-contained page; it links the reports of the sets, where `save` puts them."""
+        return report.page(self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None)
+
+    def save(self, directory: Path | str) -> Path:
+        """Save each comparison in `directory`/NAME, then the summary; returns the path of its page.
+
+        The summary is macro.csv, report.html and sets.json, which names the sets.
+        """
+        for name, result in self.sets.items():
+            result.save(Path(directory) / name)
+        return self.save_summary(directory)
+
+    def save_summary(self, directory: Path | str) -> Path:
+        """Save the summary only, beside comparisons that are saved already."""
+        folder = Path(directory)
+        require_place(folder, several=True)
+        write(folder / "macro.csv", csv_of(self.macro, float_format="%.6f").encode())
+        write(folder / "report.html", self.to_html().encode())
+        write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
+        return folder / "report.html"
+
+
+def require_one_setting(settings: Mapping[str, str]) -> None:
+    """Raise ValueError if sets (set -> setting) are searched in different settings: their mean has no meaning."""
+    if len(set(settings.values())) > 1:
+        listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
+        remedy = "Load all in one, such as setting='pooled' (--setting pooled), or compare on each by itself."
+        raise ValueError(f"No macro-average over different settings: {listed}. {remedy}")
+
+
+def _data_config(result: Comparison) -> Mapping[str, Any]:
+    data: Mapping[str, Any] = result.config.get("data", {})
+    return data
+
+
+def _column(table: pd.DataFrame, metric: str, heading: str) -> pd.DataFrame:
+    """The rows of one metric under the name of a set, which heads a column of the printed table."""
+    return table[table["metric"] == metric].assign(metric=heading)[list(COLUMNS)]

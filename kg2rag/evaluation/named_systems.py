@@ -1,0 +1,176 @@
+"""Systems as a user passes them -> name -> objects with `retrieve_batch`, several of them for several seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kg2rag.evaluation import provenance
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.adapters import as_system
+from kg2rag.retrievers.systems import build, build_all, label, labelled
+from kg2rag.types import QADataset, called
+
+Graphs = Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]]
+"""Name -> knowledge base, or several of them for a placebo under several seeds."""
+Systems = Mapping[str, Any] | Sequence[Any] | str
+"""Name -> system, or a list of systems; see `compare`."""
+SystemsOfSets = Callable[[QADataset], Systems] | Mapping[str, Systems] | Sequence[str]
+"""A function that makes the systems of a data set, set -> its systems, or names, built over each."""
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def name_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
+    """Name -> the systems of that name: one, or one per seed.
+
+    A name of the catalogue is built over the knowledge base of another system, or over
+    `KnowledgeBase.build(data.corpus)`. With `graphs`, a strategy or a name of the catalogue becomes a system over each,
+    called "strategy.graph".
+
+    Raises
+    ------
+    TypeError : something is neither a system nor a graph.
+    ValueError : no system, one twice, an unknown name, or a name that cannot name a file.
+    """
+    named = _name_each(systems)
+    if not named:
+        raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
+    named = _over_corpus(named, data) if graphs is None else _over_graphs(named, graphs)
+    require_names("System", [name for name, _ in named])
+    return {name: _seeds(name, system) for name, system in named}
+
+
+def systems_of_set(systems: Any, name: str, data: QADataset, sets: Sequence[str]) -> Any:
+    """The systems of one set out of those passed for several.
+
+    Raises TypeError: they are built over one corpus; ValueError: they are for other sets.
+    """
+    if callable(systems):
+        return systems(data)
+    if isinstance(systems, list | tuple) and all(isinstance(system, str) for system in systems):
+        return systems
+    if not isinstance(systems, Mapping) or not all(isinstance(part, Mapping) for part in systems.values()):
+        raise TypeError(
+            "A system searches one corpus, so each set needs systems of its corpus: pass a function of a data set, "
+            "such as lambda data: kg2rag.systems.build_all(KnowledgeBase.build(data.corpus), ['bm25', 'dense']), or "
+            "{set: {name: system}}."
+        )
+    if set(systems) != set(sets):
+        raise ValueError(f"Systems are given for {', '.join(systems)}; the sets are {', '.join(sets)}.")
+    return systems[name]
+
+
+def require_names(kind: str, names: Sequence[object]) -> None:
+    """Raise ValueError if a name cannot name a file, or two names would name the same file."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
+            allowed = "Use a letter or digit, then letters, digits and '._+-'."
+            raise ValueError(f"{kind} name {name!r} cannot name a file. {allowed}")
+        other = seen.get(name.lower())
+        if other is not None:
+            problem = "would be called" if other == name else "differ at most in case; files may not:"
+            raise ValueError(f"Two {kind.lower()}s {problem} {name!r}. Name them: {{'a': ..., 'b': ...}}.")
+        seen[name.lower()] = name
+
+
+def _is_system(value: object) -> bool:
+    return hasattr(value, "retrieve_batch") and not isinstance(value, type)
+
+
+def _name_each(systems: Any) -> list[tuple[str, Any]]:
+    """Pairs of name and system, in the order given; a system in a list is called by its label."""
+    if isinstance(systems, Mapping):
+        return list(systems.items())
+    if isinstance(systems, str) or _is_system(systems):
+        systems = [systems]
+    if not isinstance(systems, list | tuple):
+        raise TypeError(
+            f"systems must be a mapping name -> system, not {called(systems)}. Write {{'dense': Dense(kb)}}."
+        )
+    named: list[tuple[str, Any]] = []
+    for system in systems:
+        if isinstance(system, str):
+            named += labelled([system]).items()
+        else:
+            named.append((_label(system), system))
+    return named
+
+
+def _label(system: Any) -> str:
+    if _is_system(system):
+        return label(system)
+    name = getattr(system, "__name__", None) or getattr(system, "name", None)
+    if not isinstance(name, str):
+        raise TypeError(f"A system is {called(system)} and has no name. Write {{'its_name': …}}.")
+    return name
+
+
+def _over_corpus(named: Sequence[tuple[str, Any]], data: QADataset) -> list[tuple[str, Any]]:
+    """Names of the catalogue built over one knowledge base, and everything else as a system."""
+    kb = _shared_base([system for _, system in named], data)
+    systems = []
+    for name, system in named:
+        if isinstance(system, str):
+            if kb is None:
+                kb = KnowledgeBase.build(data.corpus)
+            systems.append((name, build_all(kb, {name: system})[name]))
+        else:
+            systems.append((name, as_system(name, system, data)))
+    return systems
+
+
+def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | None:
+    """The first knowledge base over the corpus of `data` that a system searches, or None."""
+    for kb in provenance.knowledge_bases(list(systems)):
+        if kb.corpus.fingerprint == data.corpus.fingerprint:
+            return kb
+    return None
+
+
+def _over_graphs(named: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
+    """Each strategy over each graph, as a list of systems for a graph with several knowledge bases."""
+    if not graphs:
+        raise ValueError("No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example.")
+    if all(_is_system(system) for _, system in named):
+        raise ValueError("Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}.")
+    systems: list[tuple[str, Any]] = []
+    for name, system in named:
+        if _is_system(system):
+            systems.append((name, system))
+            continue
+        strategy = partial(build, system) if isinstance(system, str) else system
+        if not callable(strategy):
+            raise TypeError(f"Strategy {name!r} is {called(system)}, which is no function of a knowledge base.")
+        for graph, bases in graphs.items():
+            kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
+            if not all(isinstance(kb, KnowledgeBase) for kb in kbs):
+                raise TypeError(f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build.")
+            systems.append((f"{name}.{graph}", [strategy(kb) for kb in kbs]))
+    return systems
+
+
+def _seeds(name: str, given: Any) -> list[Any]:
+    """A system, or the same one under several seeds, as a list of systems that differ."""
+    systems = list(given) if isinstance(given, list | tuple) else [given]
+    if not systems:
+        raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
+    for i, system in enumerate(systems):
+        _require_system(name, system)
+        if system in systems[:i]:
+            raise ValueError(f"System {name!r} contains one system twice. An equal seed is no repetition.")
+    return systems
+
+
+def _require_system(name: str, system: Any) -> None:
+    if _is_system(system):
+        return
+    if hasattr(system, "retrieve_batch"):
+        kind = system.__name__
+        raise TypeError(f"System {name!r} is the class {kind}. Pass {kind}(kb), or graphs={{…}} to make one over each.")
+    raise TypeError(
+        f"System {name!r} is {called(system)}, which has no retrieve_batch(queries, k). "
+        "Pass a kg2rag.Retriever, such as BM25(kb), a function (text, k) -> passage ids, or a run."
+    )

@@ -1,0 +1,51 @@
+"""Passages and rankings -> tokens: how many each passage has, and the hits that fit in a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kg2rag.compute import EncoderTokens, TokenCounter
+from kg2rag.types import Corpus, IntArray, Ranking
+
+
+class PassageTokens:
+    """The number of tokens of each passage of a corpus, title and text; each is counted once, when first needed.
+
+    `counter` : counts the tokens of texts; the default is the tokenizer of the default encoder.
+    """
+
+    def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
+        self.corpus = corpus
+        self.counter = counter or EncoderTokens()
+        self._counts = np.full(len(corpus), -1, dtype=np.int64)
+
+    def count(self, rankings: Sequence[Ranking]) -> None:
+        """Count the passages of many rankings in one call of the tokenizer."""
+        if not rankings:
+            return
+        rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
+        rows = rows[self._counts[rows] < 0]
+        if len(rows):
+            contents = self.corpus.contents
+            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
+
+    def of(self, ranking: Ranking) -> IntArray:
+        """(n_hits,) tokens of each hit."""
+        self.count([ranking])
+        return self._counts[ranking.rows]
+
+    def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
+        """As many whole hits, best first, as fit in `budget` tokens; with ids and scores, without paths.
+
+        It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
+        context, `tokens.cut`, skips it and tries the next.)
+        """
+        self.count(rankings)
+        cut_rankings = []
+        for ranking in rankings:
+            spent = np.cumsum(self._counts[ranking.rows])
+            n = int(np.searchsorted(spent, budget, side="right"))
+            cut_rankings.append(Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids))
+        return cut_rankings

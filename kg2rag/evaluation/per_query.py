@@ -1,0 +1,103 @@
+"""Scores of questions -> the tidy frame of a comparison, its means by kind of question, and its largest differences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import pandas as pd
+
+from kg2rag.evaluation.statistics import EQUAL
+from kg2rag.types import QADataset, Ranking
+
+Group = Literal["type", "hops", "gold"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+ABOUT = ("query_id", "system", "type", "hops", "gold", "question", "notes")
+"""The columns of `ScoredRuns.per_query` that are not metrics."""
+MAX_MEMBERS = 20
+"""Members of a list that a note keeps; of a longer list it also has the number."""
+
+
+def per_query_table(
+    frames: Mapping[str, pd.DataFrame],
+    data: QADataset,
+    metrics: Sequence[str],
+    rankings: Mapping[str, Sequence[Ranking]],
+) -> pd.DataFrame:
+    """One row per system and question: the columns of `ABOUT`, then the metrics; see `ScoredRuns.per_query`."""
+    rows = [
+        (question.id, question.type, question.hops, len(question.gold), question.text) for question in data.questions
+    ]
+    questions = pd.DataFrame(rows, columns=["query_id", "type", "hops", "gold", "question"])
+    questions = questions.astype({"hops": "Int64", "gold": "Int64"})
+    parts = []
+    for name, frame in frames.items():
+        notes = [notes_json(ranking) for ranking in rankings[name]]
+        about = questions.assign(system=name, notes=notes)[list(ABOUT)]
+        parts.append(pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1))
+    return pd.concat(parts, ignore_index=True)
+
+
+def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
+    """Means within each value of a column: index (group, system), `n`, then the metrics; a blank group is "unknown"."""
+    if column not in GROUPS:
+        raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
+    names = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
+    grouped = per_query.assign(**{column: names}).groupby([column, "system"], sort=False)
+    frame = grouped[list(metrics)].mean()
+    frame.insert(0, "n", grouped.size())
+    levels = [sorted(names.unique(), key=_numbers_first), list(dict.fromkeys(per_query["system"]))]
+    # An index of codes keeps this order when a caller unstacks it.
+    codes = [range(len(level)) for level in levels]
+    index = pd.MultiIndex.from_product(codes, names=[column, "system"]).set_levels(levels)
+    return frame.loc[index].set_axis(index)
+
+
+def _numbers_first(group: str) -> tuple[bool, int, str]:
+    """A sort key: numbers by their size, 2 before 10, then words."""
+    if group.isdigit():
+        return False, int(group), group
+    return True, 0, group
+
+
+def differences_between(per_query: pd.DataFrame, metric: str, systems: Sequence[str], baseline: str) -> pd.DataFrame:
+    """Columns query_id, question, system, score, baseline, difference: each question of each system, in their order."""
+    frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
+    reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
+    frame = frame[frame["system"].isin(systems)]
+    frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
+    return frame.assign(difference=frame["score"] - frame["baseline"]).reset_index(drop=True)
+
+
+def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """The first `limit` differences other than 0, largest first.
+
+    Of equally large ones each system shows one before any shows a second, in the order of systems and questions.
+    """
+    frame = differences[differences["difference"].abs() > EQUAL]
+    frame = frame.assign(size=frame["difference"].abs().round(9))
+    turn = frame.groupby(["size", "system"], sort=False).cumcount()
+    frame = frame.assign(turn=turn).sort_values(["size", "turn"], ascending=[False, True], kind="stable")
+    return frame.drop(columns=["size", "turn"]).iloc[:limit].reset_index(drop=True)
+
+
+def notes_json(ranking: Ranking) -> str:
+    """The notes as JSON, "{}" for none; lists of more than 20 members as {"count": …, "first": […]}."""
+    shown = {key: _as_json_value(value) for key, value in ranking.notes.display_fields().items()}
+    return json.dumps(shown, ensure_ascii=False, default=str)
+
+
+def _as_json_value(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _as_json_value(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        members = [_as_json_value(member) for member in value[:MAX_MEMBERS]]
+        if len(value) > MAX_MEMBERS:
+            return {"count": len(value), "first": members}
+        return members
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if hasattr(value, "item"):  # a number of numpy
+        return value.item()
+    return str(value)

@@ -1,0 +1,79 @@
+"""Ranked numbers and gold numbers -> scores per query by ranx; the only module that calls ranx.
+
+ranx compiles its metrics with numba. It reorders hits of equal score, wants queries of one shape and raises if all
+rankings are empty, so it gets 1/rank as scores, queries in groups of one shape, and no query without hits.
+
+Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from kg2rag.types import FloatArray
+
+_IMPORT = Lock()
+
+
+def score(
+    gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]], metrics: Iterable[str]
+) -> dict[str, FloatArray]:
+    """Scores of ranked numbers: metric -> (n_queries,), in the order given.
+
+    gold : per query, relevant number -> grade of 1 or more; at least one each.
+    ranked : per query, numbers from 0, best first, each once.
+    """
+    from numba import get_num_threads, set_num_threads
+
+    evaluate = _ranx_evaluate()
+    scores = {name: np.zeros(len(gold)) for name in metrics}
+    threads = get_num_threads()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
+            for queries, qrels, run in _groups_of_one_shape(gold, ranked):
+                # One thread: waking others takes longer than a thousand queries. "hits" is added because ranx raises
+                # KeyError for a single metric with a depth.
+                by_metric = evaluate(qrels, run, [*scores, "hits"], return_mean=False, threads=1)
+                for name, column in scores.items():
+                    column[queries] = by_metric[name]
+    finally:
+        set_num_threads(threads)
+    return scores
+
+
+def _ranx_evaluate() -> Any:
+    """`ranx.evaluate`, imported without its choice of numba's threading layer, which is not safe between threads."""
+    from numba import config
+
+    with _IMPORT:
+        layer = config.THREADING_LAYER
+        from ranx import evaluate
+
+        config.THREADING_LAYER = layer
+    return evaluate
+
+
+def _groups_of_one_shape(
+    gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]]
+) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
+    """Queries with equal numbers of relevant and of ranked numbers: their indices, qrels and run, (n, length, 2) each.
+
+    ranx compiles `Qrels` and `Run` for twelve seconds for every new width of id; numbers need no hashing. Gold is
+    ordered by falling grade, as ranx wants it. Queries without hits are left out: they score 0.
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    for query, (relevant, hits) in enumerate(zip(gold, ranked, strict=True)):
+        if hits:
+            groups.setdefault((len(relevant), len(hits)), []).append(query)
+    for (_, length), queries in groups.items():
+        grades = [sorted(gold[query].items(), key=lambda item: (-item[1], item[0])) for query in queries]
+        run = np.empty((len(queries), length, 2))
+        run[:, :, 0] = [ranked[query] for query in queries]
+        run[:, :, 1] = 1 / np.arange(1, length + 1)
+        yield queries, np.array(grades, dtype=np.float64), run

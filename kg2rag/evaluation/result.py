@@ -1,0 +1,213 @@
+"""The result of `compare`: scored runs that display themselves, are looked into, exported and saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from kg2rag import report
+from kg2rag.compute.parallel import progress_bar
+from kg2rag.evaluation import returned_sizes, significance, storage, views
+from kg2rag.evaluation.metrics import Metrics
+from kg2rag.evaluation.oracle_ladder import OracleLadder, oracle_ladder
+from kg2rag.evaluation.per_query import Group, differences_between, grouped_means, largest_first
+from kg2rag.evaluation.provenance import knowledge_bases
+from kg2rag.evaluation.scored_runs import ScoredRuns
+from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
+from kg2rag.evaluation.waterfall import Waterfall, waterfall
+from kg2rag.report import plots
+from kg2rag.text.cells import visible
+from kg2rag.text.records import reading
+from kg2rag.text.suggestions import suggest_parameters
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kg2rag.types import QADataset
+
+BROWSED_MEGABYTES = 4
+"""The questions with their hits in the frame of a notebook's cell, which the notebook stores."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(report.Tabular, ScoredRuns):
+    """Systems side by side on one data set.
+
+    The attributes are those of `ScoredRuns`: `per_query` (one row per system and question), `scores` (means, intervals
+    and tests), `rankings`, `config` and more. The methods are views of them, which compute no ranking again, except
+    `waterfall` and `oracle_ladder`. Displays in Jupyter and in a terminal; `result["recall@5"]` are the means of a
+    metric, `result["dense"]` those of a system.
+    """
+
+    def __repr__(self) -> str:
+        means = self.to_frame().round(4).to_string()
+        return visible(f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}")
+
+    def __getitem__(self, name: str) -> pd.Series[Any]:
+        """The means of a metric, by system, or of a system, by metric. KeyError: there is neither."""
+        frame = self.to_frame()
+        if name in frame.columns:
+            return frame[name]
+        if name in frame.index:
+            return frame.T[name]
+        raise KeyError(f"{name!r} is no metric and no system. Metrics: {', '.join(self.metrics)}.")
+
+    @property
+    def sheet(self) -> report.ScoreSheet:
+        """The content of the printed table."""
+        return views.sheet_of(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Means: one row per system, one column per metric, then time, tokens and size; see `views.mean_frame_of`."""
+        return views.mean_frame_of(self)
+
+    def to_html(
+        self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES
+    ) -> str:
+        """The whole report as one self-contained page, with its questions to filter and look into.
+
+        Parameters
+        ----------
+        further : views to add, such as ``result.waterfall("mention_ppr")``.
+        data : texts and gold for a loaded comparison. ValueError: other data than were compared.
+        megabytes : approximate size of the questions with their hits; for those beyond, only scores are listed.
+        """
+        if data is None and self.inputs is not None:
+            data = self.inputs.data
+        judged = self.verdict() if all(sides(self)) else None
+        return views.page_of(self, data=data, verdict=judged, further=further, megabytes=megabytes)
+
+    def browse(
+        self,
+        *further: report.HtmlPage,
+        data: QADataset | None = None,
+        megabytes: float = BROWSED_MEGABYTES,
+        height: int = 900,
+    ) -> report.Frame:
+        """The page of `to_html` in a frame of a notebook's cell, `height` pixels high."""
+        return report.Frame(self.to_html(*further, data=data, megabytes=megabytes), height)
+
+    @suggest_parameters(worth="min_gain=…")
+    def verdict(self, metric: str | None = None, *, min_gain: float = MIN_GAIN) -> Verdict:
+        """Does a graph help here: yes, no, or how many more questions would tell; and which system to take.
+
+        Parameters
+        ----------
+        metric : default: recall@5 if it was measured, otherwise the first.
+        min_gain : the smallest gain of interest, in the metric's unit. The answer is "no" if it is ruled out.
+
+        Raises ValueError: no system reads a graph, or every system does.
+        """
+        if metric is None and "recall@5" in self.metrics:
+            metric = "recall@5"
+        return verdict(self, self.require_metric(metric), min_gain)
+
+    @suggest_parameters(least="min_gain=…")
+    def more_questions(self, min_gain: float = MIN_GAIN, metric: str | None = None) -> pd.DataFrame:
+        """How many more questions show a difference of `min_gain` to the baseline, as a range.
+
+        One row per other system; see `views.questions_needed_table`.
+        """
+        return views.questions_needed_table(self, self.require_metric(metric), min_gain)
+
+    def label(self) -> report.Labelling:
+        """The hits of the questions without gold, to be judged; see `views.labelling_of`."""
+        return views.labelling_of(self)
+
+    def plot(self) -> Figure:
+        """The means with their intervals, as bars."""
+        return plots.bar_chart(self.scores, self.baseline)
+
+    def pairs(self, metric: str | None = None) -> pd.DataFrame:
+        """Every pair of systems tested in one metric, the first by default; see `significance.pair_table`."""
+        return significance.pair_table(self.scores_of(self.require_metric(metric)), self.seed)
+
+    def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
+        """What each graph adds over its shufflings, called "graph-shuffled"; see `significance.against_placebo`."""
+        return significance.against_placebo(self.per_query, self.per_seed, self.require_metric(metric))
+
+    def budgets(self) -> pd.DataFrame:
+        """How much each system returns: `sizes`, with the ratios to the median of the others, and `larger`."""
+        return returned_sizes.against_others(self.sizes)
+
+    def compare_by(self, column: Group) -> pd.DataFrame:
+        """Means within each type, number of hops or of gold passages: index (group, system), `n`, then the metrics."""
+        return grouped_means(self.per_query, column, self.metrics)
+
+    def differences(
+        self,
+        system: str | None = None,
+        baseline: str | None = None,
+        *,
+        metric: str | None = None,
+        limit: int | None = 10,
+    ) -> pd.DataFrame:
+        """The questions on which systems differ most, largest difference first; none on which they are equal.
+
+        Parameters
+        ----------
+        system, baseline : the score of `system` less that of `baseline`. Defaults: all others, the baseline.
+        metric : default: the first.
+        limit : rows; None for all.
+
+        Returns one row per question and system: query_id, question, system, score, baseline, difference.
+        """
+        if system in self.metrics and system not in self.systems:
+            raise ValueError(f"{system!r} is a metric: write differences(metric={system!r}).")
+        reference = self.require_system(self.baseline if baseline is None else baseline)
+        others = [name for name in self.systems if name != reference]
+        chosen = others if system is None else [self.require_system(system)]
+        table = differences_between(self.per_query, self.require_metric(metric), chosen, reference)
+        return largest_first(table, limit)
+
+    def waterfall(self, system: str, k: int = 5) -> Waterfall:
+        """For each gold passage the stage of the system that lost it; see `kg2rag.waterfall`."""
+        retriever, data = self._inputs_of(system)
+        return waterfall(system, retriever, data, k=k, run=self.rankings[system])
+
+    def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> OracleLadder:
+        """Scores of a system with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
+        retriever, data = self._inputs_of(system)
+        kbs = knowledge_bases(retriever)
+        if not kbs:
+            raise ValueError(f"System {system!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
+        return oracle_ladder(kbs[0], data, retriever, name=system, metrics=metrics)
+
+    def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
+        self.require_system(system)
+        if self.inputs is None:
+            raise ValueError(
+                f"The rankings of {system!r} were loaded from files, without the system: kg2rag.waterfall and "
+                "kg2rag.oracle_ladder take a system and the data."
+            )
+        return self.inputs.systems[system], self.inputs.data
+
+    def save(self, directory: Path | str, *, texts: bool = True) -> Path:
+        """Write tables, per_query.parquet, runs/NAME.trec.gz, qrels, page, config.json; returns the path of the page.
+
+        The same runs give the same bytes. What an earlier comparison left there is removed. `texts=False` leaves out
+        page, qrels, texts, notes and hits that no metric reads: the rest may be published with the code.
+        """
+        folder = Path(directory)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not texts:
+            storage.save(storage.without_texts(values), folder, page=None, data=None)
+            return folder
+        with progress_bar(2, "report and files", "step") as bar:
+            page = self.to_html()
+            bar.update()
+            storage.save(values, folder, page=page, data=None if self.inputs is None else self.inputs.data)
+            bar.update()
+        return folder / "report.html"
+
+    @classmethod
+    def load(cls, directory: Path | str) -> Comparison:
+        """Read what `save` wrote.
+
+        Scores come back as the csv has them, to six decimals; rankings have ids and scores, no paths or stages.
+        """
+        with reading(directory, "Compare again, or restore the files that `save` wrote."):
+            return cls(**storage.load(Path(directory)))

@@ -1,0 +1,114 @@
+"""Rankings -> how many hits and tokens each system returns, who returns more than the others, and recall by tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from kg2rag.evaluation.gold import judged_hits
+from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.ranx_scores import score
+from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
+
+TOKEN_BUDGETS = (1, 2, 3, 5, 7, *(step * 10**exponent for exponent in range(5) for step in (10, 15, 20, 30, 50, 70)))
+"""Numbers of tokens at which the token curve may be measured: about evenly spaced on a log axis."""
+LARGER_RATIO = 1.10
+"""A system returns more than the others above this ratio of its hits or tokens to the median of theirs."""
+
+
+def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
+    """Mean hits and tokens within the first k hits: one row per system and depth: system, k, hits, tokens."""
+    rows = []
+    for name, rankings in runs.items():
+        tokens.count(rankings)
+        counts = [tokens.of(ranking) for ranking in rankings]
+        for k in depths:
+            hits = np.mean([min(k, len(count)) for count in counts])
+            spent = np.mean([int(count[:k].sum()) for count in counts])
+            rows.append((name, k, float(hits), float(spent)))
+    return pd.DataFrame(rows, columns=["system", "k", "hits", "tokens"])
+
+
+def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
+    """Sizes with `hits_ratio` and `tokens_ratio`, each to the median of the other systems at that depth, and `larger`.
+
+    A ratio is NaN for a single system, and if the others return nothing.
+    """
+    frame = sizes.copy()
+    for column in ("hits", "tokens"):
+        others = sizes.groupby("k", sort=False)[column].transform(_medians_of_others)
+        frame[f"{column}_ratio"] = sizes[column] / others.where(others > 0)
+    frame["larger"] = (frame[["hits_ratio", "tokens_ratio"]] > LARGER_RATIO).any(axis=1)
+    return frame
+
+
+def _medians_of_others(values: pd.Series) -> pd.Series:
+    return pd.Series([values.drop(label).median() for label in values.index], values.index)
+
+
+def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
+    """System -> where it exceeds the others most, in words; only systems that are `larger`."""
+    frame = against_others(sizes).melt(["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False)
+    # Rounded, so that a table that was saved with six decimals gives the same words.
+    larger = frame[frame["value"] > LARGER_RATIO].round({"value": 4}).sort_index(kind="stable")
+    worst = larger.sort_values("value", ascending=False, kind="stable").drop_duplicates("system").sort_index()
+    words = {}
+    for system, k, variable, ratio in worst.itertuples(index=False):
+        unit = variable.removesuffix("_ratio")
+        words[system] = f"{ratio:.2f} times the {unit} of the others (median) within the first {k}"
+    return words
+
+
+def token_curve(
+    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: GoldUnit
+) -> pd.DataFrame:
+    """Mean recall within growing numbers of tokens: index tokens, one column per system.
+
+    NaN beyond the point where a ranking of `k` hits is used up, because k would cut it there and not the budget. A
+    ranking of fewer hits is complete and counts at every budget.
+
+    runs : system -> rankings of all questions, in their order; several times over for several seeds.
+    """
+    counts_of = {}
+    for name, rankings in runs.items():
+        tokens.count(rankings)
+        counts_of[name] = [tokens.of(ranking) for ranking in rankings]
+    reach_of = {name: _token_reach(counts, k) for name, counts in counts_of.items()}
+    budgets = _budgets([count for counts in counts_of.values() for count in counts], max(reach_of.values()))
+    columns = {}
+    for name, rankings in runs.items():
+        recall = _recall_within(rankings, data, tokens, budgets.tolist(), unit)
+        columns[name] = np.where(budgets <= reach_of[name], recall, np.nan)
+    return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))
+
+
+def _token_reach(counts: Sequence[IntArray], k: int) -> float:
+    """The tokens that every ranking of `k` hits has; infinite if no ranking has so many hits."""
+    return min((float(count.sum()) for count in counts if len(count) >= k), default=np.inf)
+
+
+def _budgets(counts: Sequence[IntArray], reach: float) -> IntArray:
+    """Budgets from the shortest hit to the longest ranking, or as far as any system reaches; at least one budget."""
+    returned = [count for count in counts if len(count)]
+    shortest = min((int(count.min()) for count in returned), default=1)
+    longest = int(min(reach, max((int(count.sum()) for count in returned), default=1)))
+    return np.array([*(budget for budget in TOKEN_BUDGETS if shortest <= budget < longest), longest])
+
+
+def _recall_within(
+    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: GoldUnit
+) -> FloatArray:
+    """(n_budgets,) mean recall within each budget, all in one call of ranx."""
+    width = max(1, *(len(ranking) for ranking in rankings))
+    # ranx takes queries of one shape: rankings are padded with numbers of no passage, which do not change recall.
+    filler = list(range(-1, -width - 1, -1))
+    ranked: list[list[int]] = []
+    gold: list[Mapping[int, int]] = []
+    for budget in budgets:
+        judged, gold_of_data = judged_hits(tokens.cut(rankings, budget), data, unit)
+        ranked += [ranking.rows.tolist() + filler[len(ranking) :] for ranking in judged]
+        gold += [*gold_of_data.by_number] * (len(rankings) // len(data))
+    recall = score(gold, ranked, ["recall"])["recall"].reshape(len(budgets), -1)
+    return np.asarray(recall.mean(axis=1))

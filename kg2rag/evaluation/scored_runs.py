@@ -1,0 +1,190 @@
+"""Runs and gold -> scores per question and system, a tidy frame, and the tables that are made of it.
+
+`ScoredRuns` is plain data. Every view of a comparison (table, verdict, page, questions that differ most) is a function
+of it; `result.Comparison` offers the views as methods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from kg2rag.evaluation.metrics import Metric, checked_scores
+from kg2rag.evaluation.overlap import Agreement
+from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.per_query import ABOUT, per_query_table
+from kg2rag.evaluation.returned_sizes import returned_sizes, token_curve
+from kg2rag.evaluation.runs import Run
+from kg2rag.evaluation.significance import SHUFFLED, score_table
+from kg2rag.text.registry import unknown
+from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
+
+DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Depths of the recall curve, besides k: about evenly spaced on a log axis."""
+
+
+class CompareInputs(NamedTuple):
+    """The systems and the data of a comparison, in memory; of a system with several seeds, the first."""
+
+    systems: Mapping[str, Any]
+    data: QADataset
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredRuns:
+    """Runs of several systems on one data set, with their scores.
+
+    Attributes
+    ----------
+    rankings : system -> its rankings, in the order of the questions; of several seeds, those of the first.
+    per_query : the tidy frame. One row per system and question: query_id, system, type, hops, gold (number of gold
+        units), question, notes (JSON), then one column per metric; with several seeds, means over them.
+    scores : one row per system and metric: mean, interval, tests against the baseline; see `significance.score_table`.
+    curve : mean recall by depth (index `k`), one column per system.
+    token_curve : mean recall by tokens returned (index `tokens`), one column per system.
+    sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
+    config : what the numbers depend on, as JSON values; see `comparison_record`.
+    per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None if there are
+        none.
+    inputs : systems and data, in memory only; None in a loaded comparison.
+    unjudged : how the systems answer the questions without gold, in memory only; None if all questions have gold.
+    """
+
+    rankings: Mapping[str, Sequence[Ranking]]
+    per_query: pd.DataFrame
+    scores: pd.DataFrame
+    curve: pd.DataFrame
+    token_curve: pd.DataFrame
+    sizes: pd.DataFrame
+    config: Mapping[str, Any]
+    per_seed: pd.DataFrame | None = None
+    inputs: CompareInputs | None = None
+    unjudged: Agreement | None = None
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, in the order of the table."""
+        return list(self.rankings)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics, in the order of the table."""
+        return [column for column in self.per_query.columns if column not in ABOUT]
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are tested against."""
+        return str(self.config["baseline"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of tests and intervals that draw."""
+        return int(self.config.get("seed", 0))
+
+    @property
+    def ms_per_query(self) -> dict[str, float]:
+        """System -> milliseconds per query of a warm system; NaN if it was not measured, see `runs.Run`."""
+        return {name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()}
+
+    @property
+    def build_seconds(self) -> dict[str, float]:
+        """System -> seconds that its indexes and graphs took; of saved comparisons, perhaps of no system."""
+        return dict(self.config.get("build_seconds", {}))
+
+    @property
+    def has_placebos(self) -> bool:
+        """Whether a graph was also run shuffled, under several seeds."""
+        if self.per_seed is None:
+            return False
+        repeated = set(self.per_seed["system"])
+        return any(f"{name}{SHUFFLED}" in repeated for name in self.systems)
+
+    def scores_of(self, metric: str) -> dict[str, FloatArray]:
+        """System -> (n_questions,) scores in one metric."""
+        groups = self.per_query.groupby("system", sort=False)[metric]
+        return {name: groups.get_group(name).to_numpy(dtype=float) for name in self.systems}
+
+    def require_metric(self, metric: str | None) -> str:
+        """The metric, the first if None. ValueError: it was not measured."""
+        if metric is None:
+            return self.metrics[0]
+        if metric not in self.metrics:
+            raise ValueError(unknown("metric", metric, self.metrics))
+        return metric
+
+    def require_system(self, system: str) -> str:
+        """The system. ValueError: it was not compared."""
+        if system not in self.systems:
+            raise ValueError(unknown("system", system, self.systems))
+        return system
+
+
+def score_runs(
+    runs: Mapping[str, Sequence[Run]],
+    data: QADataset,
+    metrics: Sequence[Metric],
+    baseline: str,
+    *,
+    k: int,
+    unit: GoldUnit,
+    tokens: PassageTokens,
+    seed: int,
+) -> dict[str, Any]:
+    """The tables of `ScoredRuns`, by their names there.
+
+    runs : system -> a run for each of its seeds.
+    k : hits per query; the deepest point of the recall curve.
+    """
+    names = [metric.name for metric in metrics]
+    depths = sorted({depth for depth in DEPTHS if depth < k} | {k})
+    recalls = [Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names]
+    frames_of_seeds = {
+        name: [
+            checked_scores(seed_run.rankings, data, [*metrics, *recalls], unit=unit, tokens=tokens)
+            for seed_run in seed_runs
+        ]
+        for name, seed_runs in runs.items()
+    }
+    frames = {name: mean_frame(seed_frames) for name, seed_frames in frames_of_seeds.items()}
+    first_rankings = {name: seed_runs[0].rankings for name, seed_runs in runs.items()}
+    all_rankings = {
+        name: [ranking for seed_run in seed_runs for ranking in seed_run.rankings] for name, seed_runs in runs.items()
+    }
+    per_query = per_query_table(frames, data, names, first_rankings)
+    per_seed = _means_per_seed(frames_of_seeds, names)
+    read_depths = sorted({metric.k or k for metric in metrics if metric.tokens is None})
+    return {
+        "per_query": per_query,
+        "per_seed": per_seed,
+        "curve": _recall_curve(frames, depths),
+        "token_curve": token_curve(all_rankings, data, tokens, k, unit),
+        "sizes": returned_sizes(all_rankings, tokens, read_depths),
+        "scores": score_table(per_query, names, baseline, per_seed, seed=seed),
+    }
+
+
+def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The mean of frames with the same index and columns."""
+    total = frames[0]
+    for frame in frames[1:]:
+        total = total + frame
+    return total / len(frames)
+
+
+def _means_per_seed(frames: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
+    """Means by metric of every run of a system with several seeds, numbered from 1; None if there is none."""
+    rows = []
+    for name, seed_frames in frames.items():
+        if len(seed_frames) > 1:
+            for number, frame in enumerate(seed_frames, start=1):
+                rows.append({"system": name, "run": number, **frame[list(metrics)].mean().to_dict()})
+    return pd.DataFrame(rows) if rows else None
+
+
+def _recall_curve(frames: Mapping[str, pd.DataFrame], depths: Sequence[int]) -> pd.DataFrame:
+    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+    return pd.DataFrame(columns, index=pd.Index(depths, name="k"))

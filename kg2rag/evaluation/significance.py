@@ -1,0 +1,270 @@
+"""Scores per question -> means, intervals, systems tested against the baseline, in pairs and against a placebo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+
+from kg2rag.evaluation.metrics import bounds
+from kg2rag.evaluation.statistics import (
+    EQUAL,
+    detectable_difference,
+    holm,
+    interval_of_mean,
+    interval_of_sum,
+    p_values,
+    t_test,
+)
+from kg2rag.types import FloatArray, IntArray
+
+MAX_SYSTEMS_FOR_BEST = 20
+"""With more systems no best one is determined: that needs a test of every pair."""
+COUNTS = ("wins", "ties", "losses")
+TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
+"""Further columns that may be blank."""
+COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *TESTS)
+PAIR_COLUMNS = ("a", "b", "difference", "p", "p_holm", "p_t", "p_t_holm", "effect_size", "detectable", *COUNTS)
+PLACEBO_COLUMNS = ("strategy", "graph", "mean", "placebo", "gain", "ci_low", "ci_high", "p", "p_holm")
+SHUFFLED = "-shuffled"
+"""The placebo of a graph is called by the graph's name and this suffix."""
+
+
+def score_table(
+    per_query: pd.DataFrame | Mapping[str, pd.DataFrame],
+    metrics: Sequence[str],
+    baseline: str,
+    per_seed: pd.DataFrame | None = None,
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """One row per system and metric, with means, intervals and tests.
+
+    Parameters
+    ----------
+    per_query : one row per system and question, as `ScoredRuns` has it; or set -> such a frame, of the same systems,
+        for the macro-average, an unweighted mean over the sets. Its test swaps the two systems on each question of each
+        set, weighted so that every set counts equally; p_t_holm, effect_size, detectable and seed_sd are of one set,
+        and blank.
+    seed : of the bootstrap, and of tests that must draw.
+
+    Returns
+    -------
+    The columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, blank
+    (NaN) in the baseline's own row: p_holm (randomisation test, corrected within the metric), wins, ties, losses,
+    p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then
+    p_best, only for the best system of a metric among up to `MAX_SYSTEMS_FOR_BEST` (see `p_of_best`), and seed_sd, the
+    standard deviation (n - 1) of the mean between seeds.
+    """
+    frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
+    systems = list(dict.fromkeys(frames[0]["system"]))
+    names = list(metrics)
+    arrays = [_score_array(frame, systems, names) for frame in frames]
+    table = _means_and_intervals(arrays, systems, names, seed)
+    if len(systems) > 1:
+        weighted = _weighted_scores(arrays, systems)
+        pairs, p = _test_pairs(weighted, baseline, seed)
+        tests = _tests_against(weighted, baseline, names, p[[baseline in pair for pair in pairs]])
+        if len(arrays) == 1:
+            tests = _add_tests_of_one_set(tests, weighted, baseline)
+        table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
+        if len(systems) <= MAX_SYSTEMS_FOR_BEST:
+            table = _mark_best(table, names, p_of_best(weighted, pairs, p))
+    table = table.reindex(columns=COLUMNS)
+    if per_seed is not None:
+        spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems)
+        table["seed_sd"] = spread[names].to_numpy(dtype=np.float64).ravel()
+    return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
+
+
+def _score_array(frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]) -> FloatArray:
+    """(n_systems, n_questions, n_metrics)."""
+    parts = dict(iter(frame.groupby("system", sort=False)))
+    return np.stack([parts[name][metrics].to_numpy(dtype=np.float64) for name in systems])
+
+
+def _means_and_intervals(
+    arrays: Sequence[FloatArray], systems: Sequence[str], metrics: Sequence[str], seed: int
+) -> pd.DataFrame:
+    """One row per system and metric: mean over the sets, and its interval."""
+    columns = [
+        _macro_interval([array[:, :, i] for array in arrays], bounds(metric), seed) for i, metric in enumerate(metrics)
+    ]
+    mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
+    table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
+    return table.assign(mean=mean, ci_low=low, ci_high=high)
+
+
+def _macro_interval(
+    scores: Sequence[FloatArray], limits: tuple[float, float] | None, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The mean over sets and its interval, (n_systems,) each, of (n_systems, n_questions) of each set."""
+    intervals = [interval_of_mean(array.T, bounds=limits, seed=seed) for array in scores]
+    means = np.stack([array.mean(axis=1) for array in scores])
+    low, high = (np.stack(side) for side in zip(*intervals, strict=True))
+    if len(scores) == 1:
+        return means[0], low[0], high[0]
+    weights = np.full(len(scores), 1 / len(scores))
+    return weights @ means, *interval_of_sum(means, low, high, weights)
+
+
+def _weighted_scores(arrays: Sequence[FloatArray], systems: Sequence[str]) -> dict[str, FloatArray]:
+    """System -> (n_questions of all sets, n_metrics), weighted so that the plain mean is the macro-average."""
+    mean_size = sum(array.shape[1] for array in arrays) / len(arrays)
+    together = np.concatenate([array * (mean_size / array.shape[1]) for array in arrays], axis=1)
+    return dict(zip(systems, together, strict=True))
+
+
+def _test_pairs(scores: Mapping[str, FloatArray], baseline: str, seed: int) -> tuple[list[tuple[str, str]], FloatArray]:
+    """Pairs of systems and their p-values, (n_pairs, n_metrics); of many systems, the pairs of the baseline."""
+    pairs = list(combinations(scores, 2))
+    if len(scores) > MAX_SYSTEMS_FOR_BEST:
+        pairs = [(baseline, name) for name in scores if name != baseline]
+    differences = np.concatenate([scores[a] - scores[b] for a, b in pairs], axis=1)
+    p = p_values(differences, seed, tests=len(scores) - 1)
+    return pairs, p.reshape(len(pairs), -1)
+
+
+def _tests_against(
+    scores: Mapping[str, FloatArray], baseline: str, metrics: Sequence[str], p: FloatArray
+) -> pd.DataFrame:
+    """The other systems against the baseline, of (n_others, n_metrics) p-values: system, metric, p_holm and counts."""
+    others = [name for name in scores if name != baseline]
+    tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"]).assign(p_holm=corrected(p))
+    tests[list(COUNTS)] = win_tie_loss(_differences(scores, baseline))
+    return tests
+
+
+def _add_tests_of_one_set(tests: pd.DataFrame, scores: Mapping[str, FloatArray], baseline: str) -> pd.DataFrame:
+    """The tests with those that hold for one set only: the t-test, and the difference that could be seen."""
+    differences = _differences(scores, baseline)
+    n_others = len(scores) - 1
+    p_t, effect_size = t_test(differences)
+    p_t_holm = corrected(p_t.reshape(n_others, -1))
+    detectable = detectable_difference(differences, n_others)
+    return tests.assign(effect_size=effect_size, p_t_holm=p_t_holm, detectable=detectable)
+
+
+def _differences(scores: Mapping[str, FloatArray], baseline: str) -> FloatArray:
+    """(n_queries, n_others * n_metrics): each other system less the baseline."""
+    return np.concatenate([scores[name] - scores[baseline] for name in scores if name != baseline], axis=1)
+
+
+def _mark_best(table: pd.DataFrame, metrics: Sequence[str], best: Sequence[tuple[str, float]]) -> pd.DataFrame:
+    """The table with `p_best` in the row of the best system of each metric."""
+    table = table.assign(p_best=np.nan)
+    for metric, (name, p_best) in zip(metrics, best, strict=True):
+        table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = p_best
+    return table
+
+
+def win_tie_loss(differences: FloatArray) -> IntArray:
+    """(n_columns, 3): of (n_queries, n_columns), how many queries are above, equal to (within `EQUAL`) and below 0."""
+    wins = differences > EQUAL
+    ties = np.abs(differences) <= EQUAL
+    losses = differences < -EQUAL
+    return np.stack([sign.sum(axis=0) for sign in (wins, ties, losses)], axis=1)
+
+
+def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
+    """The best system of every metric, and the p-value of "another one is as good": the largest one of its pairs.
+
+    Holm's correction is over all pairs, not only over those of the best: it was selected from the same data.
+
+    scores : system -> (n_queries, n_metrics).
+    p : (n_pairs, n_metrics) uncorrected p-values.
+    """
+    means = {name: array.mean(axis=0) for name, array in scores.items()}
+    best = []
+    for i in range(p.shape[1]):
+        name = max(means, key=lambda system: float(means[system][i]))
+        of_best = [name in pair for pair in pairs]
+        best.append((name, float(holm(p[:, i])[of_best].max())))
+    return best
+
+
+def corrected(p: FloatArray) -> FloatArray:
+    """Holm's correction of (n_tests, n_families), flat, row by row; blank if there are no p-values."""
+    return np.stack([family if np.isnan(family).any() else holm(family) for family in p.T], axis=1).ravel()
+
+
+def pair_table(scores: Mapping[str, FloatArray], seed: int = 0) -> pd.DataFrame:
+    """Every pair of systems in one metric, in the order of the systems.
+
+    scores : system -> (n_queries,).
+
+    Returns one row per pair: a, b, difference (of the means, a - b), p and p_holm (randomisation; all pairs are one
+    family), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference seen with
+    80 % power), wins, ties, losses (of a).
+    """
+    pairs = list(combinations(scores, 2))
+    if not pairs:
+        return pd.DataFrame(columns=list(PAIR_COLUMNS))
+    differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
+    p = p_values(differences, seed, tests=len(pairs))
+    p_t, effect = t_test(differences)
+    table = pd.DataFrame(pairs, columns=["a", "b"]).assign(
+        difference=differences.mean(axis=0),
+        p=p,
+        p_holm=holm(p),
+        p_t=p_t,
+        p_t_holm=corrected(p_t[:, None]),
+        effect_size=effect,
+        detectable=detectable_difference(differences, len(pairs)),
+    )
+    table[list(COUNTS)] = win_tie_loss(differences)
+    return table
+
+
+def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str) -> pd.DataFrame:
+    """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
+
+    Questions and shufflings are both samples [Clark, J. Verbal Learning and Verbal Behavior 12 (1973)]: the variance is
+    that of the gain over questions plus that of the mean over shufflings, each over their number, and t has
+    Satterthwaite's degrees of freedom [Biometrics Bulletin 2 (1946)].
+
+    Returns the columns strategy, graph, mean, placebo (mean over questions and shufflings), gain (their difference),
+    ci_low and ci_high (95 %), p (two-sided: no gain), p_holm (corrected over the rows). Empty without a placebo.
+
+    Raises ValueError: a placebo was shuffled only once, so that its variance is unknown.
+    """
+    rows = []
+    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False).astype(float)
+    for system in wide.columns:
+        shuffled = f"{system}{SHUFFLED}"
+        if shuffled not in wide.columns or "." not in system:
+            continue
+        means = _means_of_shufflings(per_seed, shuffled, metric)
+        gain = _gain_over((wide[system] - wide[shuffled]).to_numpy(), means)
+        strategy, graph = system.split(".", 1)
+        rows.append((strategy, graph, wide[system].mean(), wide[shuffled].mean(), *gain, np.nan))
+    table = pd.DataFrame(rows, columns=list(PLACEBO_COLUMNS))
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
+def _means_of_shufflings(per_seed: pd.DataFrame | None, system: str, metric: str) -> FloatArray:
+    """(n_shufflings,) the mean of each run over a shuffled graph."""
+    means = np.empty(0) if per_seed is None else per_seed.loc[per_seed["system"] == system, metric].to_numpy(float)
+    if len(means) < 2:
+        raise ValueError(
+            f"{system!r} ran over one shuffling, so the variance between shufflings is unknown. Pass at least two: a "
+            "list of knowledge bases, or --seeds 3."
+        )
+    return means
+
+
+def _gain_over(differences: FloatArray, shufflings: FloatArray) -> tuple[float, float, float, float]:
+    """The mean of (n_queries,) differences with its interval and p, given (n_shufflings,) means of the placebo."""
+    from scipy.stats import t
+
+    gain = float(differences.mean())
+    variances = [(sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (differences, shufflings)]
+    variance = sum(part for part, _ in variances)
+    if variance <= EQUAL**2:
+        return gain, gain, gain, 1.0 if abs(gain) <= EQUAL else 0.0
+    freedom = variance**2 / sum(part**2 / degrees for part, degrees in variances)
+    error = np.sqrt(variance)
+    half = float(t.ppf(0.975, freedom) * error)
+    return gain, gain - half, gain + half, float(2 * t.sf(abs(gain) / error, freedom))

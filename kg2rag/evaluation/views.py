@@ -1,0 +1,122 @@
+"""Scored runs -> what is shown of them: means, the printed table, the page, and how many questions are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from kg2rag import report
+from kg2rag.evaluation.per_query import GROUPS, grouped_means
+from kg2rag.evaluation.returned_sizes import larger_sets
+from kg2rag.evaluation.scored_runs import ScoredRuns
+from kg2rag.evaluation.significance import against_placebo, pair_table
+from kg2rag.evaluation.statistics import questions_needed
+from kg2rag.evaluation.verdict import Verdict, more_questions
+from kg2rag.types import QADataset
+
+MAX_SYSTEMS_FOR_PAIRS = 10
+"""Systems up to which the page tests every pair."""
+
+
+def mean_frame_of(scored: ScoredRuns) -> pd.DataFrame:
+    """Means: one row per system, one column per metric, then `ms_per_query`.
+
+    If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`: whether the system
+    returns more than the others, see `returned_sizes.larger_sets`.
+    """
+    frame = scored.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
+    frame = frame.loc[scored.systems, scored.metrics]
+    ms = scored.ms_per_query
+    frame["ms_per_query"] = [ms[name] for name in scored.systems]
+    if len(scored.sizes):
+        deepest = scored.sizes[scored.sizes["k"] == scored.sizes["k"].max()].set_index("system")
+        larger = larger_sets(scored.sizes)
+        frame["tokens_per_query"] = deepest["tokens"]
+        frame["larger_set"] = [name in larger for name in scored.systems]
+    return frame.rename_axis(columns=None)
+
+
+def sheet_of(scored: ScoredRuns) -> report.ScoreSheet:
+    """The content of the printed table."""
+    return report.ScoreSheet(
+        scores=scored.scores,
+        ms_per_query=scored.ms_per_query,
+        baseline=scored.baseline,
+        config=scored.config,
+        larger=larger_sets(scored.sizes),
+        build_seconds=scored.build_seconds,
+    )
+
+
+def page_of(
+    scored: ScoredRuns,
+    *,
+    data: QADataset | None,
+    verdict: Verdict | None,
+    further: Sequence[report.HtmlPage] = (),
+    megabytes: float = report.MEGABYTES,
+) -> str:
+    """The page of a comparison; see `Comparison.to_html`."""
+    sheet = sheet_of(scored)
+    scripts = {"page.js": report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)}
+    if scored.unjudged is not None:
+        scripts["label.js"] = labelling_of(scored).data()
+    varied = [name for name in GROUPS if len(scored.per_query[name].unique()) > 1]
+    return report.page(
+        sheet,
+        data=scripts,
+        curves={"k": scored.curve, "tokens": scored.token_curve},
+        groups={name: grouped_means(scored.per_query, name, scored.metrics) for name in varied},
+        tests=_tests_of_page(scored),
+        verdict=verdict,
+        further=further,
+    )
+
+
+def _tests_of_page(scored: ScoredRuns) -> dict[str, pd.DataFrame]:
+    """The tables of tests in the first metric: pairs of not too many systems, and placebos."""
+    metric = scored.metrics[0]
+    tests = {}
+    if 1 < len(scored.systems) <= MAX_SYSTEMS_FOR_PAIRS:
+        tests["pairs"] = pair_table(scored.scores_of(metric), scored.seed)
+    if scored.has_placebos:
+        tests["placebos"] = against_placebo(scored.per_query, scored.per_seed, metric)
+    return tests
+
+
+def questions_needed_table(scored: ScoredRuns, metric: str, min_gain: float) -> pd.DataFrame:
+    """One row per other system: how many questions show a difference of `min_gain` to the baseline.
+
+    Columns system, difference, spread (standard deviation over the questions), needed_low, needed_high, more_low,
+    more_high; see `statistics.questions_needed`. The last four are blank if there are too few questions to tell.
+    """
+    scores = scored.scores_of(metric)
+    baseline = scores.pop(scored.baseline)
+    rows = []
+    for name, values in scores.items():
+        differences = values - baseline
+        spread = differences.std(ddof=1) if len(differences) > 1 else np.nan
+        needed = questions_needed(differences, min_gain) or (None, None)
+        more = more_questions(differences, min_gain) or (None, None)
+        rows.append((name, differences.mean(), spread, *needed, *more))
+    counts = ["needed_low", "needed_high", "more_low", "more_high"]
+    table = pd.DataFrame(rows, columns=["system", "difference", "spread", *counts])
+    return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+def labelling_of(scored: ScoredRuns) -> report.Labelling:
+    """The hits of the questions without gold, to be judged.
+
+    Questions with gold count towards the number that is needed, by their recall at the depth of the pool.
+
+    Raises ValueError: all questions have gold, or the comparison was loaded.
+    """
+    if scored.unjudged is None:
+        raise ValueError("No question without gold is at hand. with_questions(FILE) takes some, and compares anew.")
+    metric = f"recall@{scored.unjudged.k}"
+    scores: list[list[float]] = []
+    if metric in scored.metrics:
+        scores = np.stack([*scored.scores_of(metric).values()], axis=1).tolist()
+    return scored.unjudged.label(scores, baseline=scored.baseline)

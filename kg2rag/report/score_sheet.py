@@ -1,0 +1,244 @@
+"""A score table -> the texts of its cells, the same for every format: HTML, Markdown, LaTeX and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+
+TUNED, LARGER = "†", "‡"
+"""Mark a system with a parameter that was chosen with access to this set, and one that returns more than the others."""
+MACRO = "macro-average"
+"""Heads the mean over several data sets."""
+UNBOUNDED = ("dcg", "dcg_burges", "hits")
+"""Named metrics that may exceed 1; a user's function is shown in per cent if its scores lie in [0, 1]."""
+ROUNDING = 1e-9
+"""By how much rounding may leave [0, 1]."""
+LEVEL = 0.05
+"""The level below which a p-value is called significant."""
+
+
+def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
+    """Metric -> the factor of its printed numbers: 100 for metrics in [0, 1], 1 for others.
+
+    shown_metric : the one metric of all rows, if the column "metric" names data sets; they then share one scale.
+    """
+    numbers = scores[["mean", "ci_low", "ci_high"]]
+    numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
+    is_share = ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING)).all(axis=1).groupby(scores["metric"]).all()
+    factors = {}
+    for name in scores["metric"].unique().tolist():
+        in_range = is_share.all() if shown_metric else is_share[name]
+        base = (shown_metric or name).split("@")[0]
+        factors[name] = 100.0 if in_range and base not in UNBOUNDED else 1.0
+    return factors
+
+
+@dataclass(frozen=True)
+class ScoreSheet:
+    """The content of a printed table.
+
+    Attributes
+    ----------
+    scores : one row per system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses,
+        detectable, p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
+    ms_per_query : system -> milliseconds.
+    config : `data` names the data set, its setting and sizes; may be empty.
+    larger : system -> how much more it returns than the others, in words; only systems that do.
+    metric : the metric of every column, if the columns are data sets; empty if they are metrics.
+    build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be empty.
+    """
+
+    scores: pd.DataFrame
+    ms_per_query: Mapping[str, float]
+    baseline: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    larger: Mapping[str, str] = field(default_factory=dict)
+    metric: str = ""
+    build_seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics, in their order."""
+        return list(dict.fromkeys(self.scores["metric"]))
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems, in their order."""
+        return list(dict.fromkeys(self.scores["system"]))
+
+    @property
+    def tuned(self) -> dict[str, list[str]]:
+        """System -> its parameters that were chosen with access to questions, or scores, of this public set."""
+        name = self.config.get("data", {}).get("name", "")
+        tuned = {}
+        for system, numbers in self.config.get("tuning", {}).items():
+            parameters = [number["what"] for number in numbers if _is_among(name, number["sets"])]
+            if parameters and system in self.systems:
+                tuned[system] = parameters
+        return tuned
+
+    def scale(self, metric: str) -> float:
+        """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
+        return self._scales[metric]
+
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        return scales(self.scores, self.metric)
+
+    def digits(self, metric: str) -> int:
+        """Decimals of a printed score: one in per cent, otherwise two."""
+        return 1 if self.scale(metric) == 100 else 2
+
+
+def _is_among(name: str, sets: list[str]) -> bool:
+    """Whether a data set is one of these, or a part of one: "musique-100" is a part of "musique"."""
+    return any(name.startswith(known.split("-")[0]) for known in sets)
+
+
+class Cell(NamedTuple):
+    """One system's score in one metric, as printed; `spread` is the standard deviation between seeds."""
+
+    mean: str
+    low: str
+    high: str
+    stars: str
+    counts: str
+    p: str
+    spread: str
+    bold: bool
+
+
+class Row(NamedTuple):
+    """One system of the table, its `name` with its marks; `larger` says how much more it returns than the others."""
+
+    system: str
+    name: str
+    is_baseline: bool
+    cells: list[Cell]
+    ms: str
+    larger: str
+    build: str
+
+
+def stars(p: float) -> str:
+    """`*` below .05, `**` below .01, `***` below .001; "" for a blank."""
+    if p < 0.001:
+        return "***"
+    if p < 0.01:
+        return "**"
+    if p < LEVEL:
+        return "*"
+    return ""
+
+
+def p_text(p: float) -> str:
+    """A p-value to three digits, as journals print it; "" for a blank."""
+    if pd.isna(p):
+        return ""
+    if p < 0.001:
+        return "< .001"
+    return f"{p:.3f}".lstrip("0")
+
+
+def count_range(low: int, high: int) -> str:
+    """A range of counts, "73" or "1,210 to 1,950"."""
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def rows(sheet: ScoreSheet) -> list[Row]:
+    """The rows of the printed table."""
+    tuned = sheet.tuned
+    records_of = dict(iter(sheet.scores.groupby("system", sort=False)))
+    table = []
+    for system in sheet.systems:
+        marks = (TUNED if system in tuned else "") + (LARGER if system in sheet.larger else "")
+        records: Any = records_of[system].itertuples(index=False)
+        row = Row(
+            system=system,
+            name=f"{system} {marks}" if marks else system,
+            is_baseline=system == sheet.baseline,
+            cells=[_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)) for record in records],
+            ms=_time_text(sheet.ms_per_query[system]),
+            larger=sheet.larger.get(system, ""),
+            build=_time_text(sheet.build_seconds.get(system, float("nan"))),
+        )
+        table.append(row)
+    return table
+
+
+def _time_text(time: float) -> str:
+    """A time to about three digits; "" for NaN, which a run computed elsewhere has."""
+    if pd.isna(time):
+        return ""
+    if time >= 100:
+        return f"{time:.0f}"
+    return f"{time:.1f}" if time >= 1 else f"{time:.2f}"
+
+
+def _cell(record: Any, factor: float, digits: int) -> Cell:
+    low, high, spread = (
+        "" if pd.isna(number) else f"{number * factor:.{digits}f}"
+        for number in (record.ci_low, record.ci_high, record.seed_sd)
+    )
+    return Cell(
+        mean=f"{record.mean * factor:.{digits}f}",
+        low=low or "?",
+        high=high or "?",
+        stars=stars(record.p_holm),
+        counts="" if pd.isna(record.p_holm) else f"{record.wins}/{record.ties}/{record.losses}",
+        p=p_text(record.p_holm),
+        spread=f"± {spread}" if spread else "",
+        bold=bool(record.p_best < LEVEL),
+    )
+
+
+def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+    """Pairs as printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
+    factor, digits = sheet.scale(metric), sheet.digits(metric)
+    for record in cast(Any, pairs.itertuples(index=False)):
+        difference = f"{record.difference * factor:+.{digits}f}{stars(record.p_holm):<3}"
+        texts = (difference, p_text(record.p_holm), f"{record.effect_size:+.2f}")
+        counts = f"{record.wins}/{record.ties}/{record.losses}"
+        yield record.a, record.b, *map(_with_minus, texts), counts
+
+
+def placebo_rows(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+    """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
+    factor, digits = sheet.scale(metric), sheet.digits(metric)
+    for record in cast(Any, placebos.itertuples(index=False)):
+        mean, placebo = (f"{value * factor:.{digits}f}" for value in (record.mean, record.placebo))
+        low, high = (f"{value * factor:+.{digits}f}" for value in (record.ci_low, record.ci_high))
+        gain = f"{record.gain * factor:+.{digits}f}{stars(record.p_holm):<3}"
+        texts = (gain, f"{low} to {high}", p_text(record.p_holm))
+        yield record.strategy, record.graph, mean, placebo, *map(_with_minus, texts)
+
+
+def _with_minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def headline(config: Mapping[str, Any]) -> str:
+    """One line about the data: name, setting, sizes."""
+    data = config.get("data", {})
+    if not data:
+        return "an unnamed data set"
+    sizes = f"{data['questions']:,} questions, {data['passages']:,} passages, judged by {data['unit']}"
+    omitted = left_out(data)
+    return f"{data['name']}, {data['setting']}: {sizes}{f'; {omitted}' if omitted else ''}"
+
+
+def left_out(data: Mapping[str, Any]) -> str:
+    """The questions without gold, which no score includes; "" if there are none."""
+    counts = data.get("without_gold", {"questions": 0, "judged": 0})
+    judged = counts["judged"]
+    open_ = counts["questions"] - judged
+    parts = []
+    if judged:
+        parts.append(f"{judged:,} judged without a relevant hit")
+    if open_:
+        parts.append(f"{open_:,} not judged yet")
+    return f"questions without gold, not scored: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,173 @@
+"""Word, PowerPoint, OpenDocument, EPUB, notebooks, mail and PDF: every paragraph once, titles and pages known."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from file_makers import OFFICE, W, docx_of, notebook_of, paragraph, pdf_of, zip_of
+
+RELATIONS = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{}</Relationships>'
+A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+P = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+
+def text_of(documents):
+    return "\n".join(passage.text for passage in documents.corpus)
+
+
+def relation(id_, kind, target):
+    return f'<Relationship Id="{id_}" Type="{OFFICE}/{kind}" Target="{target}"/>'
+
+
+def style(id_, name, based_on=""):
+    based = f'<w:basedOn w:val="{based_on}"/>' if based_on else ""
+    return f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{based}</w:style>'
+
+
+def test_word_s_title_and_derived_headings(read):
+    styles = style("Titel", "Title") + style("berschrift1", "heading 1") + style("Mine", "Chapter", "berschrift1")
+    body = paragraph("Harbour rules", "Titel") + paragraph("Scope", "Mine") + paragraph("Ships pay.")
+    [passage] = read({"a.docx": docx_of(body, styles=f'<w:styles xmlns:w="{W}">{styles}</w:styles>')}).corpus
+    assert (passage.title, passage.text) == ("Harbour rules", "Scope\nShips pay.")
+
+
+def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
+    box = f"<w:txbxContent>{paragraph('In the box.')}</w:txbxContent>"
+    repeated = (
+        f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
+    )
+    cells = "".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in ("Bern", "90"))
+    inner = f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
+    body = (
+        f"<w:p><w:r><w:t>Anchor.</w:t></w:r><w:r>{repeated}</w:r></w:p>"
+        "<w:p><w:r><w:t>So </w:t></w:r><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath></w:p>"
+        f"<w:sdt><w:sdtContent>{paragraph('In a control.')}</w:sdtContent></w:sdt>"
+        "<w:p><w:ins><w:r><w:t>Added</w:t></w:r></w:ins><w:del><w:r><w:delText>Gone</w:delText></w:r></w:del></w:p>"
+        f"<w:tbl><w:tr><w:tc>{inner}</w:tc><w:tc>{paragraph('Beside')}</w:tc></w:tr></w:tbl>"
+    )
+    documents = read({"a.docx": docx_of(body)})
+    expected = ["Anchor.", "In the box.", "So E=mc", "In a control.", "Added", "Bern | 90", "Beside"]
+    assert text_of(documents).split("\n\n") == expected
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_slides_have_titles_notes_and_numbers(read):
+    def shape(text, kind=""):
+        place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
+        return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+
+    def slide(*shapes):
+        return f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{"".join(shapes)}</p:sld>'
+
+    listed = '<p:sldId r:id="r2"/><p:sldId r:id="r1"/>'
+    pptx = zip_of(
+        {
+            "ppt/presentation.xml": f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}">{listed}</p:presentation>',
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format(
+                relation("r1", "slide", "slides/slide1.xml") + relation("r2", "slide", "slides/slide2.xml")
+            ),
+            "ppt/slides/slide2.xml": slide(shape("Ferries", "ctrTitle"), shape("Halina sails.")),
+            "ppt/slides/slide1.xml": slide(shape("Fares", "title"), shape("Nine crowns.")),
+            "ppt/slides/_rels/slide1.xml.rels": RELATIONS.format(relation("n", "notesSlide", "../notesSlides/n.xml")),
+            "ppt/notesSlides/n.xml": slide(shape("Say it slowly.")),
+        }
+    )
+    first, second = read({"a.pptx": pptx}).corpus
+    assert (first.title, first.text, first.metadata["page"]) == ("Ferries", "Halina sails.", 1)
+    assert (second.text, second.metadata["page"]) == ("Fares\nNine crowns.\n\nSay it slowly.", 2)
+
+
+def test_an_opendocument_text_has_its_mixed_paragraphs_notes_and_rows(read):
+    names = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    names += 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+    names += 'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
+    note = "<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
+    cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Bern", "90"))
+    body = (
+        '<text:p text:style-name="Title">Ferries</text:p><text:h text:outline-level="1">Pier</text:h>'
+        f"<text:p>The <text:span>Hal</text:span>ina{note} lands<text:s/>here.</text:p>"
+        f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
+    )
+    content = f"<office:document-content {names}><office:body><office:text>{body}</office:text></office:body>"
+    [passage] = read({"a.odt": zip_of({"content.xml": f"{content}</office:document-content>"})}).corpus
+    assert (passage.title, passage.metadata["headings"]) == ("Ferries", ["Pier"])
+    assert passage.text == "Pier\nThe Halina lands here.\n\nA note.\n\nBern | 90"
+
+
+def test_an_e_book_is_read_in_the_order_of_its_spine(read):
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf"><metadata><title>Ferries</title></metadata><manifest>'
+        '<item id="b" href="b.xhtml"/><item id="a" href="a%20x.xhtml"/></manifest>'
+        '<spine><itemref idref="b"/><itemref idref="a"/></spine></package>'
+    )
+    epub = zip_of(
+        {
+            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="o/p.opf"/></rootfiles></container>',
+            "o/p.opf": package,
+            "o/a x.xhtml": "<html><body><h1>Pier</h1><p>Halina lands.</p></body></html>",
+            "o/b.xhtml": "<html><body><h1>Sea</h1><p>Halina sails.</p></body></html>",
+        }
+    )
+    sea, pier = read({"a.epub": epub}).corpus
+    assert (sea.title, sea.text, pier.text) == ("Ferries", "Sea\nHalina sails.", "Pier\nHalina lands.")
+
+
+def test_notebooks_of_every_version_have_text_code_and_outputs(read):
+    new = notebook_of(
+        {"cell_type": "markdown", "source": ["# Fares\n", "\n", "Marek Lund pays."]},
+        {"cell_type": "code", "source": "Total = 9", "outputs": [{"output_type": "stream", "text": ["Nine\n"]}]},
+    )
+    cells = [{"cell_type": "heading", "level": 1, "source": "Pier"}, {"cell_type": "code", "input": ["Lund = 1"]}]
+    old = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]})
+    documents = read({"a.ipynb": new, "b.ipynb": old})
+    assert [(passage.title, passage.text) for passage in documents.corpus] == [
+        ("Fares", "Marek Lund pays.\n\nTotal = 9\n\nNine"),
+        ("Pier", "Lund = 1"),
+    ]
+    assert documents.corpus.sentences(0) == ["Marek Lund pays."]
+
+
+MAIL = "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"
+MAIL += "<p>F\xe4hre: nine.</p>"
+
+
+def test_mail_and_mailboxes_have_a_document_for_each_message(read):
+    date = "Thu Jan  1 00:00:00 2026"
+    box = f"From ida {date}\n{MAIL}\n\nFrom bob {date}\nSubject: Pier\n\nHalina lands.\n"
+    documents = read({"a.eml": MAIL.encode("cp1252"), "b.mbox": box.encode("cp1252")})
+    texts = {passage.doc_id: (passage.title, passage.text) for passage in documents.corpus}
+    assert texts["a.eml"] == ("Fares", "From: Ida Berg <ida@example.org>\n\nFähre: nine.")
+    assert texts["b.mbox#0"] == texts["a.eml"]
+    assert texts["b.mbox#1"] == ("Pier", "Halina lands.")
+
+
+def test_passages_of_a_pdf_know_their_pages(read):
+    pages = [["Halina leaves at noon."], ["Marek Lund waits and", "waits and"], ["goes home."]]
+    passages = read({"a.pdf": pdf_of(*pages)}).corpus
+    assert [(p.metadata["page"], p.metadata.get("last_page")) for p in passages] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [["Report", "Total 12.5"], ["Report two", "Total 99.9"]],
+        [["Bread", "Total 12.5"], ["Milk", "Total 99.9"], ["Eggs", "Total 3.2"], ["Salt", "Total 0.5"]],
+        [["Invoice 0 is paid."], ["Invoice 1 is paid."], ["Invoice 2 is paid."]],
+        [["Invoice 0 is paid.", "Ada."], ["Invoice 1 is paid.", "Bob."], ["Invoice 2 is paid.", "Cyd."]],
+    ],
+)
+def test_first_and_last_lines_with_numbers_of_their_own_stay(read, pages):
+    text = text_of(read({"a.pdf": pdf_of(*pages)}))
+    assert all(line in text for lines in pages for line in lines)
+
+
+def test_running_heads_are_left_out_and_counted(read):
+    pages = [["Ferry handbook", f"Halina has {word} decks.", f"Page {number}"] for number, word in enumerate("abcd")]
+    documents = read({"a.pdf": pdf_of(*pages)})
+    assert "handbook" not in text_of(documents)
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [16, 0]
+
+
+def test_pages_without_text_are_said(read):
+    assert "page 2" in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[0, "remark"]

@@ -1,0 +1,216 @@
+"""Encodings, Markdown, HTML and light markup: words of a file are in its passages once, headings are headings."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def text_of(documents):
+    return "\n".join(passage.text for passage in documents.corpus)
+
+
+def prose_of(documents):
+    corpus = documents.corpus
+    return " ".join(sentence for row in range(len(corpus)) for sentence in corpus.sentences(row))
+
+
+RUSSIAN = "Паром Галина отправляется в полдень из Остхольма. Марек Лунд собирает плату."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Die Fähre Halina fährt um zwölf nach Ostholm.", "utf-16"),
+        ("Die Fähre Halina fährt um zwölf nach Ostholm.", "utf-16-le"),
+        ("Die Fähre Halina fährt um zwölf nach Ostholm.", "utf-32"),
+        ("Die Fähre Halina fährt um zwölf nach Ostholm.", "cp1252"),
+        ("El niño irá mañana a España.", "cp1252"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"),
+        ("フェリーは正午に港を出発します。東京の船会社が運航しています。", "shift_jis"),
+        ("渡轮中午离开港口。票价九元。船长是马立克。", "gb18030"),
+    ],
+)
+@pytest.mark.parametrize("ending", [".txt", ".md", ".html", ".csv"])
+def test_a_text_is_read_in_its_encoding_whatever_the_kind_of_file(read, text, encoding, ending):
+    content = {".html": f"<p>{text}</p>", ".csv": f"id,text\n1,{text}\n"}.get(ending, text)
+    assert text_of(read({f"a{ending}": content.encode(encoding)})) == text
+
+
+def test_a_guessed_encoding_is_said(read):
+    report = read({"a.txt": RUSSIAN.encode("cp1251"), "b.txt": RUSSIAN}).report.set_index("document")
+    assert "1251" in report.loc["a.txt", "remark"]
+    assert report.loc["b.txt", "status"] == "read"
+    assert report.loc["b.txt", "remark"] == ""
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\r\ntitle: Ferry timetable\r\nauthor: Editorial desk\r\n---\r\n",
+        "---\ntitle: >-\n  Ferry\n  timetable\nauthor: Editorial desk\n---\n",
+        "+++\ntitle = 'Ferry timetable'\nauthor = 'Editorial desk'\n+++\n",
+        "\n---   \nauthor: Editorial desk: daily\ntitle: Ferry timetable\n...\n",
+        "\ufeff---\ntitle: 'Ferry timetable'\nauthor: Editorial desk\n---\n",
+    ],
+)
+def test_front_matter_of_every_spelling_gives_the_title_and_no_text(read, front):
+    [passage] = read({"a.md": f"{front}\n# Sailings\n\nThe ferry leaves.\n"}).corpus
+    assert (passage.title, passage.text) == ("Ferry timetable", "Sailings\nThe ferry leaves.")
+
+
+def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
+    documents = read({"a.md": "---\ntitle: Fares\n---", "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n"})
+    assert [passage.text for passage in documents.corpus if passage.doc_id == "b.md"] == ["Marek Lund.\n\nIda Berg."]
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "!!! note\n\n    Marek Lund is here.\n",
+        '??? tip "Title"\n    Marek Lund is here.\n',
+        "!!! note\n\n\n    First.\n\n\n    Marek Lund is here.\n",
+        '=== "Winter"\n\n    Marek Lund is here.\n',
+        "- item\n\n    !!! warning\n\n        Marek Lund is here.\n",
+        ":::note A title\nMarek Lund is here.\n:::\n",
+        "```{note}\nMarek Lund is here.\n```\n",
+        "Term\n:   Marek Lund is here.\n",
+        "Word[^1].\n\n[^1]: Marek Lund is here.\n",
+        "> [!NOTE]\n> Marek Lund is here.\n",
+        "<details><summary>More</summary>\n\nMarek Lund is here.\n\n</details>\n",
+    ],
+)
+def test_indented_and_fenced_prose_of_markdown_s_dialects_is_prose(read, markdown):
+    assert "Marek Lund is here." in prose_of(read({"a.md": f"# T\n\nText.\n\n{markdown}"}))
+
+
+def test_code_of_markdown_names_nothing_and_a_wiki_link_shows_its_words(read):
+    documents = read({"a.md": "See [[Ferry|the Halina]].\n\n```bash\nif [[ -f Lund ]]; then\n```\n"})
+    assert text_of(documents) == "See the Halina.\n\nif [[ -f Lund ]]; then"
+    assert "Lund" not in prose_of(documents)
+
+
+@pytest.mark.parametrize(
+    "tag", "form select button template nav textarea title script style aside h2 pre table svg".split()
+)
+def test_a_tag_in_prose_of_markdown_hides_nothing_behind_it(read, tag):
+    documents = read(
+        {"a.md": f"Start.\n\n<{tag}> elements are wide.\n\nUse <{tag}> with care.\n\nThe end is Zanzibar.\n"}
+    )
+    assert {"wide", "care", "Zanzibar"} <= set(text_of(documents).replace(".", " ").split())
+    assert "Zanzibar" in prose_of(documents)
+    assert documents.report["lost"].sum() == 0
+
+
+def test_words_in_angle_brackets_are_text(read):
+    assert text_of(read({"a.md": "Type Vec<String> and <your-name>."})) == "Type Vec<String> and <your-name>."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<form><div><h1>Fares</h1><p>Nine crowns.</p></div></form>",
+        "<template><h1>Fares</h1><p>Nine crowns.</p></template>",
+        "<header><h1>Fares</h1><p>Nine crowns.</p></header>",
+        "<aside><h1>Fares</h1><p>Nine crowns.</p></aside>",
+        "<footer><h1>Fares</h1><p>Nine crowns.</p></footer>",
+        "<nav><p>Home</p></nav><main><form><h1>Fares</h1><p>Nine crowns.</p></form></main>",
+        "<main></main><div><h1>Fares</h1><p>Nine crowns.</p></div>",
+        "<article><p>Ad</p></article><div><h1>Fares</h1><p>Nine crowns.</p></div>".replace("<p>Ad</p>", ""),
+        "<div>" * 400 + "<h1>Fares</h1><p>Nine crowns.</p>" + "</div>" * 400,
+    ],
+)
+def test_a_page_is_read_whatever_stands_around_it(read, page):
+    [passage] = read({"a.html": f"<html><body>{page}</body></html>"}).corpus
+    assert (passage.title, passage.text) == ("Fares", "Nine crowns.")
+
+
+def test_every_article_of_a_page_is_read_and_navigation_is_counted(read):
+    page = "<nav>Home Imprint</nav><article><p>Halina sails.</p></article><article><p>Lund waits.</p></article>"
+    documents = read({"a.html": page})
+    assert text_of(documents) == "Halina sails.\n\nLund waits."
+    assert documents.report.loc[0, ["words", "left_out", "lost"]].tolist() == [6, 2, 0]
+
+
+def test_a_table_within_a_table_is_read_once_and_a_listing_beside_numbers_is_code(read):
+    cell = "<td><h2>Part {0}</h2><p>Lund collects fee {0}.</p></td>"
+    inner = f"<table><tr>{cell.format(1)}</tr><tr>{cell.format(2)}</tr></table>"
+    listing = '<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>Code = 1\nMore = 2</pre></td></tr></table>'
+    documents = read({"a.html": f"<table><tr><td>{inner}</td></tr></table>", "b.html": f"<p>Look.</p>{listing}"})
+    assert text_of(documents).count("Lund collects fee 1.") == 1
+    assert [p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"] == [["Part 1"], ["Part 2"]]
+    assert "Code" not in prose_of(documents)
+
+
+def test_formulas_of_a_page_stay_as_letters(read):
+    math = "<math><mi>E</mi><mo>=</mo><mi>m</mi><annotation encoding='application/x-tex'>E = m</annotation></math>"
+    assert text_of(read({"a.html": f"<p>So {math} holds.</p>"})) == "So E = m holds."
+
+
+RST = """Ferries
+=======
+
+The :ref:`boat <halina>` of :class:`~ferry.Boat` leaves.
+
+.. admonition:: Fares
+
+   Marek Lund pays.
+
+.. tab:: Winter
+
+   Ida Berg waits.
+
+Pier
+----
+
+Halina lands.
+"""
+
+
+@pytest.mark.parametrize("name", ["a.rst", "a.txt"])
+def test_restructured_text_is_read_by_its_markup_in_files_of_text_too(read, name):
+    documents = read({name: RST})
+    assert {passage.title for passage in documents.corpus} == {"Ferries"}
+    assert ["Pier"] in [passage.metadata.get("headings") for passage in documents.corpus]
+    assert all(
+        sentence in prose_of(documents)
+        for sentence in ("The boat of ferry.Boat leaves.", "Marek Lund pays.", "Ida Berg")
+    )
+    assert "::" not in text_of(documents)
+    assert documents.report["lost"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.org", "#+TITLE: Ferries\n* Pier\nHalina lands at [[file:b.org][the pier]].\n"),
+        (
+            "a.tex",
+            "\\documentclass{article}\\title{Ferries}\\begin{document}\\maketitle\\section{Pier}"
+            "Halina lands at the pier.\\end{document}",
+        ),
+        ("a.adoc", "= Ferries\n\n== Pier\n\nHalina lands at the pier.\n"),
+    ],
+)
+def test_light_markup_has_title_and_headings(read, name, text):
+    [passage] = read({name: text}).corpus
+    assert (passage.title, passage.metadata["headings"]) == ("Ferries", ["Pier"])
+    assert passage.text == "Pier\nHalina lands at the pier."
+
+
+def test_a_file_that_pandoc_cannot_read_is_read_as_plain_text_and_says_so(read):
+    documents = read({"a.tex": "\\begin{itemize} Halina lands"})
+    assert "Halina lands" in text_of(documents)
+    assert "plain text" in documents.report.loc[0, "remark"]
+
+
+def test_markup_reads_no_other_file(read, tmp_path):
+    (tmp_path / "secret.txt").write_text("Password of Ida Berg")
+    documents = read({"a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"})
+    assert "Password" not in text_of(documents)
+
+
+def test_headings_without_text_stay_in_the_text(read):
+    documents = read({"a.md": "# T\n\n## One\n\n## Two\n\nText.\n\n## Three\n"})
+    assert documents.report["lost"].sum() == 0
+    assert "Three" in text_of(documents)
