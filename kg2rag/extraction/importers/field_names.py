@@ -79,8 +79,8 @@ def relation_of(record: Mapping[Any, Any]) -> str:
     """
     for column in _filled("relation", record):
         value = record[column]
-        name = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value).strip()
-        if folded(column) != "type" or name.casefold() not in DIRECTIONS:
+        name = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        if folded(column) != "type" or name.strip().casefold() not in DIRECTIONS:
             return name
     return ""
 

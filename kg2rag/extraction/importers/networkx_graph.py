@@ -114,8 +114,13 @@ class NameRule:
 
 def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> dict[Hashable, Entity]:
     """The entity of every node whose name is not blank."""
-    rule, entities, by_attribute = NameRule.of(nodes), {}, Counter[str]()
+    rule, by_attribute = NameRule.of(nodes), Counter[str]()
+    entities: dict[Hashable, Entity] = {}
     for number, (node, data) in enumerate(nodes, start=1):
+        if data.get("kind") == "entity" and isinstance(node, str):
+            about = str(data.get("type", "")), str(data.get("description", ""))
+            entities[node] = Entity(node, *about, _aliases(node, number, data))
+            continue
         name, attribute = rule.name(node, data)
         if not entity_key(name):
             notes["blank entities, left out"] += 1
@@ -124,12 +129,17 @@ def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> 
         types = values_of("node_type", data)
         if rule.ids_first or not rule.has_captions:
             types += [caption for caption in values_of("caption", data) if caption != name]
-        about = values_of("node_description", data)[:1]
-        entities[node] = Entity(name, _type(types), "".join(map(str, about)), _aliases(node, number, data))
-    if set(by_attribute) != {""}:
+        about = _type(types), _text("node_description", data)
+        entities[node] = Entity(name, *about, _aliases(node, number, data))
+    if set(by_attribute) - {""}:
         for attribute, count in by_attribute.items():
             notes[f"entities named by {attribute or 'the id of the node'}"] = count
     return entities
+
+
+def _text(field: str, data: Attributes) -> str:
+    """The first value of a field as text; "" where it has none."""
+    return "".join(map(str, values_of(field, data)[:1]))
 
 
 def _type(values: list[Any]) -> str:
@@ -173,11 +183,12 @@ def _edges(graph: nx.Graph) -> Iterable[tuple[Hashable, Hashable, Attributes]]:
 
 def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
     data = row.record
-    relation = relation_of(data)
+    is_ours = data.get("kind") == "triple"
+    relation = str(data["relation"]) if is_ours else relation_of(data)
     notes[NO_RELATION] += not relation
     strength, weight = _number(row, "strength"), _number(row, "weight")
     confidence = _number(row, "confidence")
-    about = values_of("description", data)[:1]
+    description = str(data.get("description", "")) if is_ours else _text("description", data)
     return Edge(
         order=_whole_number(row, "order"),
         names=(head, relation or "related to", tail),
@@ -185,7 +196,7 @@ def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
         strength=strength,
         weight=weight,
         confidence=1.0 if confidence is None else confidence,
-        description="".join(map(str, about)),
+        description=description,
     )
 
 

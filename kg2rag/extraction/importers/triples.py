@@ -180,7 +180,12 @@ class TripleRow(Row):
         for name in ("head", "tail", "passage_id"):
             if not self.columns(name) and (needs_passage or name != "passage_id"):
                 self._lacks(name)
-        return self.text("head"), sys.intern(relation_of(self.record)), self.text("tail"), self.text("passage_id")
+        return (
+            self.text("head"),
+            sys.intern(relation_of(self.record).strip()),
+            self.text("tail"),
+            self.text("passage_id"),
+        )
 
     def _lacks(self, name: str) -> NoReturn:
         columns, allowed = ", ".join(map(str, self.record)) or "none", ", ".join(FIELDS[name])
