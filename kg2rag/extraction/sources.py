@@ -83,6 +83,7 @@ SOURCES: Registry[Extractor] = Registry(
         "dependency(MODEL)": "kg2rag.extraction.dependency:DependencyTriples",
         "graph(FOLDER)": "kg2rag.extraction.importers.saved:SavedGraph",
         "graphml(FILE)": "kg2rag.extraction.importers.graph_files:GraphFile",
+        "links": "kg2rag.extraction.links:Links",
         "lightrag(FOLDER)": "kg2rag.extraction.importers.graphrag:LightRAG",
         "msgraphrag(FOLDER)": "kg2rag.extraction.importers.graphrag:MicrosoftGraphRAG",
         "openie(FILE)": "kg2rag.extraction.importers.hipporag:HippoRAGOpenIE",

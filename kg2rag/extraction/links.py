@@ -1,0 +1,113 @@
+"""Hyperlinks and references between documents -> triples: edges that the documents' authors made. No model.
+
+`from_folder` keeps the links of a passage in its metadata: [[words, id of the passage that it leads to], …], for
+hyperlinks, [[wiki links]], their aliases and references. Other corpora may have the same. Ours: a link to a passage is
+a fact between the titles of both, and its words are a name of the title where they lead to no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.text.normalisation import entity_key, is_date_or_number
+from kg2rag.text.records import DataError, quote
+from kg2rag.types import Corpus, Triple
+
+VERSION = 1
+RELATION = "links to"
+
+
+class Link(NamedTuple):
+    """A link: the row of the passage that has it, its words, and the row of the passage that it leads to."""
+
+    row: int
+    words: str
+    target: int
+
+
+def links_of(corpus: Corpus) -> Iterator[Link]:
+    """The links of a corpus, passage by passage; none where no metadata has `links`.
+
+    DataError: a link is no pair of texts, or leads to a passage that the corpus lacks.
+    """
+    if "metadata" not in corpus.table.column_names:
+        return
+    metadata = corpus.table["metadata"]
+    has_links = pc.fill_null(pc.match_substring(metadata, '"links"'), False)
+    for row in np.flatnonzero(has_links.to_numpy(zero_copy_only=False)).tolist():
+        for link in json.loads(metadata[row].as_py()).get("links") or ():
+            words, target = _checked(link, corpus, row)
+            yield Link(row, words, corpus.row(target))
+
+
+def _checked(link: Any, corpus: Corpus, row: int) -> tuple[str, str]:
+    where = f"passage {corpus.ids[row]!r}: the link {quote(link)}"
+    if not isinstance(link, list) or len(link) != 2 or not all(isinstance(part, str) for part in link):
+        raise DataError(f"{where} is no pair of its words and the id of a passage.")
+    words, target = link
+    if target not in corpus:
+        raise DataError(f"{where} leads to {target!r}, which is no passage of the corpus.")
+    return words, target
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links between the passages of a corpus as a graph.
+
+    The strength of a link falls with the number n of passages that link to its title: 10 · ln(1 + N/n) / ln(1 + N),
+    of N passages.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """The version of the rules."""
+        return f"links-{VERSION}"
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """A triple for each title that a passage links to, stated by that passage; mentions of both titles.
+
+        A passage without a title goes by the id of its document. `notes` counts the links, those within a title, which
+        are left out, and the passages without a link. DataError where a link is malformed.
+        """
+        titles = [title or doc_id for title, doc_id in zip(corpus.titles, corpus.doc_ids, strict=True)]
+        notes: Counter[str] = Counter()
+        stated: dict[tuple[int, str], None] = {}
+        names: dict[str, set[str]] = {}
+        for link in links_of(corpus):
+            notes["links read"] += 1
+            target = titles[link.target]
+            if entity_key(target) == entity_key(titles[link.row]):
+                notes["links within a title, left out"] += 1
+                continue
+            stated[link.row, target] = None
+            names.setdefault(link.words.strip(), set()).add(target)
+        linking = Counter(target for _, target in stated)
+        size = len(corpus)
+        triples = []
+        for row, target in stated:
+            strength = round(10 * log(1 + size / linking[target]) / log(1 + size), 3)
+            triples.append(Triple(titles[row], RELATION, target, corpus.ids[row], strength))
+        notes["passages without a link"] = size - len({row for row, _ in stated})
+        mentions = [Mention(title, id_) for title, id_ in zip(titles, corpus.ids, strict=True)]
+        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(titles, names)), notes)
+
+
+def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:
+    """Every title, with the words of links that lead to it and to no other; no number and no title is an alias."""
+    known = {entity_key(title) for title in titles}
+    aliases: dict[str, list[str]] = {}
+    for words, targets in names.items():
+        key = entity_key(words)
+        if len(targets) == 1 and len(key) > 1 and key not in known and not is_date_or_number(key):
+            aliases.setdefault(next(iter(targets)), []).append(words)
+    for title in dict.fromkeys(titles):
+        yield Entity(title, "title", aliases=tuple(aliases.get(title, ())))
