@@ -18,6 +18,7 @@ Cell = Mapping[str, Any]
 TIME_COLUMN = re.compile(r"\bms\b|ms_per_query|\bs$|seconds|minutes")
 """Headers of columns that hold times."""
 VARIABLE = {
+    r"Read from the store: [^\n]*": "",
     r"\d[\d,.]* (?:ms|s|seconds|minutes?)\b": "TIME",
     r"\d{4}-\d\d-\d\d(?:T[\d:+]+)?": "DATE",
     r"\bcommit [0-9a-f]{7,40}": "commit ID",

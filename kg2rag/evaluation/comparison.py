@@ -178,6 +178,7 @@ def compare(
         config=record_comparison(named, runs, data, asked, vars(options)),
         inputs=CompareInputs(first, data),
         unjudged=agreement(first, data, min(k, POOL_DEPTH)) if data.unjudged else None,
+        stored=_stored(runs),
         **tables,
     )
     if place is not None:
@@ -198,6 +199,16 @@ def _run_all(
     order = sorted(named, key=lambda name: not getattr(named[name][0], "encodes_tokens", False))
     runs = {name: run_seeds(name) for name in order}
     return {name: runs[name] for name in named}
+
+
+def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
+    """System -> when its run was computed, of runs with rankings that were read from the store."""
+    stored = {}
+    for name, seed_runs in runs.items():
+        dates = [str(seed_run.about["started"]) for seed_run in seed_runs if getattr(seed_run, "n_stored", 0)]
+        if dates:
+            stored[name] = min(dates)
+    return stored
 
 
 def _choose_baseline(baseline: str | None, systems: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ FromSeeds = Callable[[Sequence[Query], Sequence[IntArray]], list[Ranking]]
 
 
 class Rung(NamedTuple):
-    """The rankings of a rung, and what they are; None if it was not measured, and why."""
+    """The rankings of a rung and a note on them; None if it was not measured, with the reason as the note."""
 
     rankings: list[Ranking] | None
     note: str

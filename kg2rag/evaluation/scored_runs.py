@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -52,6 +52,7 @@ class ScoredRuns:
         none.
     inputs : systems and data, in memory only; None in a loaded comparison.
     unjudged : how the systems answer the questions without gold, in memory only; None if all questions have gold.
+    stored : system -> when its run was computed (ISO date and time), of runs read from the store; in memory only.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
@@ -64,6 +65,7 @@ class ScoredRuns:
     per_seed: pd.DataFrame | None = None
     inputs: CompareInputs | None = None
     unjudged: Agreement | None = None
+    stored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:

@@ -55,12 +55,12 @@ def interval_of_mean(
 ) -> tuple[FloatArray, FloatArray]:
     """A 95 % interval of the mean over queries, () or (n_columns,) each, that covers it also near the ends of a range.
 
-    Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
-    interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
-    [Efron 1987]. NaN for equal scores without `bounds`, and for a single question.
+    For scores of only 0 and 1, Wilson's interval of a proportion [Wilson 1927]. For equal scores, as many others as
+    Wilson's interval for 0 of n allows may lie at an end of the range. Otherwise the bias-corrected and accelerated
+    bootstrap [Efron 1987]. NaN for equal scores without `bounds`, and for a single question.
 
     values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
-    bounds : the range of the scores; None where there is none.
+    bounds : the range of the scores; None if they have none.
     """
     from scipy.stats import bootstrap
 
@@ -68,7 +68,7 @@ def interval_of_mean(
     if bounds is not None and not (bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL):
         raise ValueError(
             f"Scores lie between {table.min():g} and {table.max():g}, bounds are {bounds}. Pass the range of the "
-            "metric, or None where it has none."
+            "metric, or None if it has none."
         )
     n = table.shape[1]
     low, high = np.full(len(table), np.nan), np.full(len(table), np.nan)
@@ -223,8 +223,8 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
 
     By how much the two systems differ on each question stays; which of the two is ahead is drawn anew, with the same
     chance for all questions. The result, (n_columns,) in the metric's own unit, belongs to the smallest chance at which
-    the randomisation test finds the difference in four of five simulated question sets. NaN where too few questions
-    differ to show anything, whoever won them all.
+    the randomisation test finds the difference in four of five simulated question sets. NaN if too few questions
+    differ to show anything, even if one system won them all.
 
     `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as Holm's smallest.
     """

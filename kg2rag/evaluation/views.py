@@ -38,8 +38,12 @@ def mean_frame_of(scored: ScoredRuns) -> pd.DataFrame:
     return frame.rename_axis(columns=None)
 
 
-def sheet_of(scored: ScoredRuns) -> report.ScoreSheet:
-    """The content of the printed table."""
+def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreSheet:
+    """The content of the printed table.
+
+    with_stored : name the runs that were read from the store. A saved page does not, so that the same command writes
+        the same bytes.
+    """
     return report.ScoreSheet(
         scores=scored.scores,
         ms_per_query=scored.ms_per_query,
@@ -47,6 +51,7 @@ def sheet_of(scored: ScoredRuns) -> report.ScoreSheet:
         config=scored.config,
         larger=larger_sets(scored.sizes),
         build_seconds=scored.build_seconds,
+        stored=scored.stored if with_stored else {},
     )
 
 
@@ -59,7 +64,7 @@ def page_of(
     megabytes: float = report.MEGABYTES,
 ) -> str:
     """The page of a comparison; see `Comparison.to_html`."""
-    sheet = sheet_of(scored)
+    sheet = sheet_of(scored, with_stored=False)
     scripts = {"page.js": report.questions_json(scored.rankings, scored.per_query, sheet, data, megabytes)}
     if scored.unjudged is not None:
         scripts["label.js"] = labelling_of(scored).data()

@@ -1,7 +1,7 @@
 """Templates of this room and their content -> HTML: whole pages that load nothing, and fragments for a notebook.
 
-Every text is escaped by Jinja. A page allows its own style and script alone, by their hashes, so that nothing of a data
-set can become either.
+Jinja escapes every text. A page allows only its style and its script, by their hashes, so that no text of a data set
+can become either.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON they stand within strings alone
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON they occur only within strings
 
 
 def render(template: str, **content: object) -> Markup:
@@ -55,7 +55,7 @@ def fragment(body: Markup) -> str:
 
 
 class HtmlPage(ABC):
-    """A result that is a page of its own; Jupyter shows it in a cell."""
+    """A result that has a page; Jupyter shows it in a cell."""
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class HtmlPage(ABC):
 
     @abstractmethod
     def body(self) -> Markup:
-        """What is shown, by a template of this room, for a page that brings the styles."""
+        """The content, rendered by a template of this room; the page adds the styles."""
 
     def to_html(self) -> str:
         """A self-contained page; every text is escaped."""

@@ -67,7 +67,7 @@ class Labelling(HtmlPage):
 
     def body(self) -> Markup:
         """The place of the script."""
-        return render("label.html.j2", title=self.title, alone=True)
+        return render("label.html.j2", title=self.title, is_page=True)
 
     @property
     def key(self) -> str:

@@ -94,7 +94,7 @@ def pipe_table(header: Sequence[str], rows: Iterable[Iterable[object]], right: C
 
 
 def plain(text: str) -> str:
-    """A text on one line of which Markdown reads nothing as markup."""
+    """A text on one line, in which Markdown reads no markup."""
     return "".join(f"\\{char}" if char in "\\`*_|<>[]" else char for char in _one_line(text))
 
 

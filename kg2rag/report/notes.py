@@ -19,7 +19,8 @@ def notes(sheet: ScoreSheet) -> list[str]:
         _out_of_reach_note(config),
         _detectable_note(sheet),
         _seeds_note(config),
-        _stored_note(config),
+        _stored_note(sheet.stored),
+        _not_cached_note(config),
     ]
     return [note for note in (*about_numbers, *_system_notes(sheet)) if note]
 
@@ -84,13 +85,23 @@ def _seeds_note(config: Mapping[str, Any]) -> str:
     )
 
 
-def _stored_note(config: Mapping[str, Any]) -> str:
-    """The runs that were read from the store, and when they were computed."""
-    stored = config.get("stored", {})
-    if not stored:
+def _stored_note(stored: Mapping[str, str]) -> str:
+    """The runs that were read from the store, and when they were computed; systems of one date together."""
+    systems_of: dict[str, list[str]] = {}
+    for name, when in stored.items():
+        systems_of.setdefault(when[:16].replace("T", " "), []).append(name)
+    if not systems_of:
         return ""
-    runs = ", ".join(f"{name} (computed {when[:16].replace('T', ' ')})" for name, when in stored.items())
-    return f"Read from the store: {runs}."
+    runs = (f"{', '.join(names)} (computed {when})" for when, names in systems_of.items())
+    return f"Read from the store: {'; '.join(runs)}. fresh=True, or --fresh, computes them again."
+
+
+def _not_cached_note(config: Mapping[str, Any]) -> str:
+    """The runs that the store does not keep, and why."""
+    not_cached = config.get("not_cached", {})
+    if not not_cached:
+        return ""
+    return f"Not kept in the store: {'; '.join(f'{name}: {excerpt(why)}' for name, why in not_cached.items())}."
 
 
 def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -50,6 +50,7 @@ class ScoreSheet:
     larger : system -> how much more it returns than the others, in words; only systems that do.
     metric : the metric of every column, if the columns are data sets; empty if they are metrics.
     build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be empty.
+    stored : system -> when its run was computed (ISO date and time), of runs that were read from the store.
     """
 
     scores: pd.DataFrame
@@ -59,6 +60,7 @@ class ScoreSheet:
     larger: Mapping[str, str] = field(default_factory=dict)
     metric: str = ""
     build_seconds: Mapping[str, float] = field(default_factory=dict)
+    stored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def metrics(self) -> list[str]:

@@ -208,3 +208,37 @@ def test_a_system_of_which_a_number_was_chosen_with_the_set_in_view_is_marked(sc
     seen = sheet(scores, config={"data": data, "tuning": {"bm25": [elsewhere, chosen], "graph_x": [elsewhere]}})
     assert [row.name for row in report.rows(seen)] == ["dense", "graph_x", "bm25 †"]
     assert [note for note in report.notes(seen) if "†" in note and "damping" in note and "beam" not in note]
+
+
+def test_vectors_of_several_encoders_are_named_with_their_systems(scores) -> None:
+    described = {"model": "org/mini", "dtype": "float32", "device": "cpu", "encoder": "SentenceEncoder()"}
+    given = {"encoder": "UserEncoder('look-up')", "fingerprint": "1f2e"}
+    config = {"knowledge": [{"encoder": described, "systems": ["dense"]}, {"encoder": given, "systems": ["graph_x"]}]}
+    (note,) = (note for note in report.notes(sheet(scores, config=config)) if note.startswith("Vectors"))
+    assert "mini, float32 on cpu (dense)" in note
+    assert "UserEncoder('look-up') (graph_x)" in note
+
+
+def test_a_graph_given_as_a_list_of_triples_makes_no_long_footnote(scores) -> None:
+    graph = f"Triples([{', '.join(['(head, relation, tail)'] * 1000)}])"
+    config = {"graph_unread": {"bm25": [graph]}, "not_cached": {"dense": graph}}
+    notes = report.notes(sheet(scores, config=config))
+    assert [note for note in notes if note.startswith("bm25: did not read the graph Triples(")]
+    assert max(map(len, notes)) < 500
+
+
+def test_runs_that_were_read_from_the_store_are_named_with_the_time_of_their_computation(scores) -> None:
+    when = "2026-11-24T09:15:00+00:00"
+    stored = sheet(scores, stored={"bm25": when, "graph_x": when, "dense": "2026-11-26T10:00:00+00:00"})
+    (note,) = (note for note in report.notes(stored) if note.startswith("Read from the store"))
+    assert "bm25, graph_x (computed 2026-11-24 09:15); dense (computed 2026-11-26 10:00)" in note
+    assert note in printed(stored, 1000)
+
+
+def test_no_control_character_of_a_name_reaches_the_terminal(scores) -> None:
+    escape = "\x1b]0;title\x07\x1b[31mred\u202e"
+    hostile = scores.assign(system=[f"{name}{escape}" for name in scores["system"]])
+    names = {f"{name}{escape}": ms for name, ms in MS.items()}
+    config = {"data": {**CONFIG["data"], "name": escape}, "remarks": {escape: escape}}
+    text = printed(sheet(hostile, ms_per_query=names, baseline=f"dense{escape}", config=config), 200)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)

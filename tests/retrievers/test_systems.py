@@ -7,14 +7,18 @@ from inspect import Parameter
 
 import pytest
 
-from kg2rag import systems
+from kg2rag import plots, systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 
 
-def test_every_system_is_drawn_in_a_colour_of_its_own_file() -> None:
-    assert all((systems.colour(name) or "").startswith("#") for name in systems.SYSTEMS.names())
+def test_a_colour_is_that_of_the_file_and_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert systems.colour("dense").startswith("#")
+    monkeypatch.setitem(systems.SYSTEMS.entries, "uncoloured", "kg2rag.retrievers.contract:Retriever")
+    assert systems.colour("uncoloured") is None
     assert systems.colour("mine") is None
+    drawn = plots.marks(["dense", "uncoloured"], "bm25")
+    assert drawn["uncoloured"].colour in plots.PALETTE
 
 
 def test_every_parameter_has_a_default_and_the_knowledge_base_is_none() -> None:

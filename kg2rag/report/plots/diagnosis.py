@@ -123,7 +123,7 @@ def network(
     relations : whether arrows are labelled.
     size : width and height in inches.
 
-    ValueError : a graph of more than 80 nodes, of which no picture can be read; draw a neighbourhood of it.
+    ValueError : a graph of more than 80 nodes, whose picture cannot be read; draw a neighbourhood of it.
     """
     import networkx as nx
 

@@ -159,6 +159,8 @@ def as_system(name: str, given: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given
+    if type(given).__module__.startswith("ranx.") and hasattr(given, "to_dict"):  # a Run, which need not be installed
+        given = given.to_dict()
     if isinstance(given, pd.DataFrame | Mapping):
         return Recorded.of(given, data.corpus, name, [question.id for question in data.questions])
     return Answering(data.corpus, given, name) if callable(given) else given
