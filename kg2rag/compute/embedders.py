@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -34,14 +35,18 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
     if isinstance(encoder, tuple) and len(encoder) in (2, 3):
         ids, matrix, *others = encoder
         return GivenVectors.of(list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others))
-    if isinstance(encoder, type):
-        raise refused("embedder", encoder, ALLOWED)
-    if fits(encoder, Embedder):
-        return encoder  # type: ignore[return-value]
-    if callable(encoder) or hasattr(encoder, "encode"):
-        rows = np.linspace(0, len(corpus) - 1, min(SAMPLE_TEXTS, len(corpus)), dtype=int)
-        return GivenEncoder(encoder, sample=tuple(corpus.contents[row] for row in rows.tolist()))
+    if not isinstance(encoder, type):
+        if fits(encoder, Embedder):
+            return encoder  # type: ignore[return-value]
+        if callable(encoder) or hasattr(encoder, "encode"):
+            return GivenEncoder(encoder, sample=_sample(corpus))
     raise refused("embedder", encoder, ALLOWED)
+
+
+def _sample(corpus: Corpus) -> tuple[str, ...]:
+    """Passages from all parts of a corpus."""
+    rows = np.linspace(0, len(corpus) - 1, min(SAMPLE_TEXTS, len(corpus)), dtype=int)
+    return tuple(corpus.contents[row] for row in rows.tolist())
 
 
 def embedder_named(
@@ -57,19 +62,24 @@ def embedder_named(
     The options are those of `SentenceEncoder`; None is its default. ParameterError: no model is named, or a dtype,
     device or prompt for static vectors, which have none.
     """
-    options = {"dtype": dtype, "query_prompt": query_prompt, "passage_prompt": passage_prompt}
-    given = {option: value for option, value in options.items() if value is not None}
+    prompts = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
+    options: dict[str, Any] = {option: prompt for option, prompt in prompts.items() if prompt is not None}
     if name.startswith(ENDPOINT):
         model, base_url = endpoint_of(name.removeprefix(ENDPOINT), f"{ENDPOINT}MODEL@BASE_URL")
-        given.pop("dtype", None)
-        return EndpointEncoder(base_url, model, **given)  # type: ignore[arg-type]
+        return EndpointEncoder(base_url, model, **options)
     if "://" in name:
         raise ParameterError(f"{name!r} is an address. Name the model, too: {ENDPOINT}MODEL@{name}.")
-    if not name.startswith(STATIC):
-        return SentenceEncoder(name, device=device, **given)  # type: ignore[arg-type]
+    if name.startswith(STATIC):
+        if dtype not in (None, "auto", "float32") or device not in ("auto", "cpu") or options:
+            raise ParameterError(f"{name!r}: static vectors have no dtype, device or prompts. Leave them out.")
+        return _static_encoder(name)
+    if dtype is not None:
+        options["dtype"] = dtype
+    return SentenceEncoder(name, device=device, **options)
+
+
+def _static_encoder(name: str) -> StaticEncoder:
     model = name.removeprefix(STATIC)
     if not model or model.startswith(STATIC):
         raise ParameterError(f"{name!r} names no model. Write a name such as {STATIC}minishlab/potion-base-8M.")
-    if given.pop("dtype", "auto") not in ("auto", "float32") or device not in ("auto", "cpu") or given:
-        raise ParameterError(f"{name!r}: static vectors have no dtype, device or prompts. Leave them out.")
     return StaticEncoder(model)

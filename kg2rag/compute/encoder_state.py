@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_OBJECTS = 100_000  # of which an encoder may consist
+MAX_OBJECTS = 100_000  # that an encoder may consist of
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _DATA = (*_ATOMS, list, tuple, set, frozenset, dict, np.ndarray, np.generic)
 _LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -74,7 +74,7 @@ def _tokenizer_of(network: Any) -> Any:
 def state_checksum(encoder: object) -> str:
     """The checksum of a user's encoder: code, closures, the globals that it names, attributes, arrays and weights.
 
-    Code of installed libraries counts by its name. "" if the encoder consists of more than `MAX_OBJECTS` objects.
+    Code of installed libraries counts by its name. "" for an encoder of more than `MAX_OBJECTS` objects.
     """
     digest = hashlib.sha256()
     numbers: dict[int, int] = {}
@@ -99,46 +99,64 @@ def state_checksum(encoder: object) -> str:
 
 def _content(value: Any) -> tuple[bytes, Iterable[object]]:
     """What an object is, and the objects that it consists of."""
-    kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}".encode()
+    kind = _name(type(value))
+    if isinstance(value, Mapping):
+        return kind, [part for item in value.items() for part in item]
+    if isinstance(value, set | frozenset):
+        return kind, sorted(value, key=repr)
+    if isinstance(value, list | tuple):
+        return kind, value
+    numbers = _numbers(value)
+    if numbers:
+        return kind + numbers, ()
+    if isinstance(value, ModuleType):
+        return kind + value.__name__.encode(), ()
+    if isinstance(value, CodeType):
+        return kind + value.co_code, [value.co_names, value.co_consts]
+    if isinstance(value, FunctionType | MethodType | partial | type):
+        return kind, _parts_of_callable(value)
+    return kind, [type(value), _attributes(value)]
+
+
+def _name(kind: Any) -> bytes:
+    return f"{kind.__module__}.{kind.__qualname__}".encode()
+
+
+def _numbers(value: Any) -> bytes:
+    """The content of an array, a tensor or a network; b"" for any other object."""
+    if hasattr(value, "state_dict") and hasattr(value, "named_modules"):
+        return f"{weights_checksum(value)} {configuration_checksum(value)}".encode()
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor
         value = value.detach().cpu().float().numpy()
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        return name + str((value.dtype, value.shape)).encode() + value.tobytes(), ()
-    if hasattr(value, "state_dict") and hasattr(value, "named_modules"):
-        return name + f"{weights_checksum(value)} {configuration_checksum(value)}".encode(), ()
-    if isinstance(value, Mapping):
-        return name, [part for item in value.items() for part in item]
-    if isinstance(value, set | frozenset):
-        return name, sorted(value, key=repr)
-    if isinstance(value, list | tuple):
-        return name, value
-    if isinstance(value, CodeType):
-        return name + value.co_code, [value.co_names, value.co_consts]
-    return _named_content(value, name)
+        return str((value.dtype, value.shape)).encode() + value.tobytes()
+    return b""
 
 
-def _named_content(value: Any, kind: bytes) -> tuple[bytes, Iterable[object]]:
-    """The content of functions, classes, modules and all other objects."""
-    if isinstance(value, ModuleType):
-        return kind + value.__name__.encode(), ()
-    if isinstance(value, MethodType):
-        return kind, [value.__func__, value.__self__]
-    if isinstance(value, partial):
-        return kind, [value.func, value.args, value.keywords]
-    if isinstance(value, FunctionType | type):
-        name = kind + f"{value.__module__}.{value.__qualname__}".encode()
-        if _is_library(value.__module__):
-            return name, ()
-        if isinstance(value, FunctionType):
-            return name, _parts_of_function(value)
-        return name, _parts_of_class(value)
+def _attributes(value: Any) -> dict[str, object]:
+    """The attributes that the vectors may depend on.
+
+    Of an object of a library only public arrays, tables and numbers count: its connections, locks and caches differ
+    from process to process.
+    """
     attributes = dict(getattr(value, "__dict__", {}))
     if _is_library(type(value).__module__):
-        # Its connections, locks and caches say nothing of its vectors; a public array, table or number may.
         public = {name: part for name, part in attributes.items() if not name.startswith("_")}
         attributes = {name: part for name, part in public.items() if isinstance(part, _DATA)}
-    return kind, [type(value), attributes]
+    return attributes
+
+
+def _parts_of_callable(value: Any) -> list[object]:
+    """The parts of a function, method or class; of one of a library, only its name."""
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if _is_library(value.__module__):
+        return [_name(value)]
+    if isinstance(value, FunctionType):
+        return [_name(value), *_parts_of_function(value)]
+    return [_name(value), *_parts_of_class(value)]
 
 
 def _parts_of_function(function: FunctionType) -> list[object]:

@@ -1,4 +1,4 @@
-"""The threads, vector instructions and device to compute with; all are recorded with every result."""
+"""The machine -> its threads, vector instructions and device, which are recorded with every result."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from functools import cache
 from pathlib import Path
 
 CPU = "cpu"
+RECORDED_FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx_vnni", "amx_bf16", "bf16", "sve")
 
 
 @cache
 def threads() -> int:
     """`$KG2RAG_THREADS`, a positive whole number (else ValueError), or the number of processors of this process."""
-    given = os.environ.get("KG2RAG_THREADS")
-    if given is not None:
-        if not given.isdigit() or int(given) < 1:
-            raise ValueError(f"KG2RAG_THREADS={given!r}: a positive whole number is needed.")
-        return int(given)
+    variable = os.environ.get("KG2RAG_THREADS")
+    if variable is not None:
+        if not variable.isdigit() or int(variable) < 1:
+            raise ValueError(f"KG2RAG_THREADS={variable!r}: a positive whole number is needed.")
+        return int(variable)
     affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -26,11 +27,12 @@ def threads() -> int:
 @cache
 def processor() -> str:
     """The machine type and the instructions that floating-point results depend on, such as "x86_64 avx512_bf16"."""
-    wanted = ("avx2", "avx512f", "avx512_bf16", "avx_vnni", "amx_bf16", "bf16", "sve")
     cpuinfo = Path("/proc/cpuinfo")
-    listed = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text() if cpuinfo.is_file() else "", re.MULTILINE)
-    flags = listed[1].split() if listed else []
-    return " ".join([platform.machine(), *(flag for flag in wanted if flag in flags)])
+    flags: list[str] = []
+    if cpuinfo.is_file():
+        line = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text(), re.MULTILINE)
+        flags = line[1].split() if line else []
+    return " ".join([platform.machine(), *(flag for flag in RECORDED_FLAGS if flag in flags)])
 
 
 def device_of(name: str) -> str:
@@ -42,13 +44,14 @@ def device_of(name: str) -> str:
         return CPU
     import torch
 
-    found = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     if name == "auto":
-        return (found or [CPU])[0]
-    named = found[0] if name == "cuda" and found else name
-    if named.startswith("cuda") and named not in found:
+        return gpus[0] if gpus else CPU
+    if name == "cuda" and gpus:
+        return gpus[0]
+    if name.startswith("cuda") and name not in gpus:
         raise ValueError(
-            f"device {name!r}: torch {torch.__version__} sees {', '.join(found) or 'no CUDA device'}. "
+            f"device {name!r}: torch {torch.__version__} sees {', '.join(gpus) or 'no CUDA device'}. "
             "Use --device cpu or auto, or install a build of torch for your GPU."
         )
-    return named
+    return name

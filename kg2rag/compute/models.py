@@ -138,7 +138,7 @@ def loading(model: str) -> Iterator[bool]:
 
 def _remote_code_message(model: str) -> str:
     return (
-        f"The model {model!r} has Python code of its own, which kg2rag does not run. If you trust its author, load it "
+        f"The model {model!r} brings Python code, which kg2rag does not run. If you trust its author, load it "
         f"in Python and pass the object: embedder=SentenceTransformer({model!r}, trust_remote_code=True), or for a "
         f"reranker CrossEncoder({model!r}, trust_remote_code=True)."
     )

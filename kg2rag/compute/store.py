@@ -123,26 +123,24 @@ class Store:
         self.verified.add(path)
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
-        """What is wrong with an entry, or None; read once and then in use. `thorough` : every byte, and no use."""
-        if path in self.verified and not thorough:
-            return None
+        """What is wrong with an entry, or None.
+
+        By default the access is recorded, large files are not read, and an entry is checked once; `thorough` reads
+        every byte and records nothing.
+        """
         if not thorough:
-            with suppress(OSError):  # a store that may only be read is not pruned
+            if path in self.verified:
+                return None
+            with suppress(OSError):  # of a store that may only be read
                 os.utime(path / MANIFEST)
         try:
             manifest = _read_manifest(path)
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
         for name, record in manifest.files.items():
-            file = path / name
-            if not file.is_file():
-                return f"{name} is missing"
-            status = file.stat()
-            if status.st_size != record.size:
-                return f"{name} has {status.st_size} bytes instead of {record.size}"
-            is_untouched = record.size >= LARGE_BYTES and status.st_mtime_ns == record.modified_ns
-            if (thorough or not is_untouched) and sha256(file) != record.sha256:
-                return f"{name} does not match its checksum"
+            damage = _file_damage(path / name, record, thorough=thorough)
+            if damage:
+                return f"{name} {damage}"
         self.verified.add(path)
         return None
 
@@ -229,6 +227,19 @@ class _File(BaseModel):
 class _Manifest(BaseModel):
     key: dict[str, Any]
     files: dict[str, _File]
+
+
+def _file_damage(path: Path, record: _File, *, thorough: bool) -> str:
+    """What is wrong with a file of an entry; "" if nothing is."""
+    if not path.is_file():
+        return "is missing"
+    status = path.stat()
+    if status.st_size != record.size:
+        return f"has {status.st_size} bytes instead of {record.size}"
+    is_untouched = record.size >= LARGE_BYTES and status.st_mtime_ns == record.modified_ns
+    if (thorough or not is_untouched) and sha256(path) != record.sha256:
+        return "does not match its checksum"
+    return ""
 
 
 def _read_manifest(path: Path) -> _Manifest:

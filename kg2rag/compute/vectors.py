@@ -92,7 +92,7 @@ class VectorCache:
         return {text: np.frombuffer(stored[key], dtype=np.float32) for key, text in text_of.items() if key in stored}
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
-        """The texts, each once, of which the file has no vector."""
+        """The texts, each once, that the file has no vector for."""
         stored = self.find(texts)
         return [text for text in dict.fromkeys(texts) if text not in stored]
 

@@ -1,58 +1,88 @@
-"""What is said on stderr of a knowledge base: how long encoding takes, before it begins; that its graph is empty."""
+"""Messages of a knowledge base on stderr: the time that encoding will take, and a graph without triples."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 
 from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, StaticEncoder, Store, counter_of
 from kg2rag.compute.models import ModelNotFoundError
-from kg2rag.compute.parallel import EVERY
+from kg2rag.compute.parallel import LINE_SECONDS
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types import Corpus
 
-LEAST, SAMPLE = 2000, 32  # passages from which it is worth measuring, and those that are encoded for it
+MIN_PASSAGES = 2000  # fewer are encoded before an estimate would be of use
+SAMPLE_PASSAGES = 32  # that are encoded to estimate the time of all
+MINUTES_FROM_SECONDS = 90
 
 
 def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
-    """Say on stderr how many passages there are, and about how long it takes to encode those that the store lacks.
+    """Print the size of a corpus and the time, or the tokens, that encoding the passages will take.
 
-    Silent where it takes less than ten seconds, the model cannot be had, or the `Embedder` is of the user's own class.
+    Nothing is printed if it takes less than ten seconds, if the model cannot be loaded, and for an `Embedder` of the
+    user's own class.
     """
-    if len(corpus) < LEAST:
+    if len(corpus) < MIN_PASSAGES:
         return
-    size = f"{len(set(corpus.doc_ids)):,} documents, {len(corpus):,} passages"
     if isinstance(embedder, EndpointEncoder):
-        plan = embedder.plan(corpus.contents, store)
-        if plan["lacking"]:
-            said = f"{plan['lacking']:,} to send to {embedder.model}, about {plan['tokens']:,} tokens"
-            print(f"{size}: {said}", file=sys.stderr)  # noqa: T201
+        message = _cost(corpus, embedder, store)
+    elif isinstance(embedder, SentenceEncoder | StaticEncoder | GivenEncoder):
+        message = _time(corpus, embedder, store)
+    else:
         return
-    if not isinstance(embedder, SentenceEncoder | StaticEncoder | GivenEncoder):
-        return
-    rows = range(0, len(corpus), len(corpus) // SAMPLE)
+    if message:
+        size = f"{len(set(corpus.doc_ids)):,} documents, {len(corpus):,} passages"
+        print(f"{size}: {message}", file=sys.stderr)  # noqa: T201
+
+
+def _cost(corpus: Corpus, embedder: EndpointEncoder, store: Store) -> str:
+    """What will be sent to an endpoint; "" if the store has all vectors."""
+    plan = embedder.plan(corpus.contents, store)
+    if not plan["lacking"]:
+        return ""
+    return f"{plan['lacking']:,} to send to {embedder.model}, about {plan['tokens']:,} tokens"
+
+
+def _time(corpus: Corpus, embedder: SentenceEncoder | StaticEncoder | GivenEncoder, store: Store) -> str:
+    """The time that encoding takes, by that of a sample, and how many passages of it are cut; "" if it is short."""
+    rows = range(0, len(corpus), len(corpus) // SAMPLE_PASSAGES)
     sample = [corpus[row].contents for row in rows]
     try:
-        embedder.encode(sample[:1], store)  # which loads the model
+        embedder.encode(sample[:1], store)  # loads the model
         start = time.perf_counter()
         embedder.encode(sample[1:], store)
-    except (ModelNotFoundError, ValueError):
-        return
+    except (ModelNotFoundError, ValueError):  # whoever encodes raises it again
+        return ""
     seconds = (time.perf_counter() - start) / (len(sample) - 1) * len(corpus)
-    if seconds < EVERY:
-        return
-    limit = 0 if isinstance(embedder, GivenEncoder) else int(embedder.describe(store).get("max_tokens") or 0)
-    long = sum(count > limit for count in counter_of(embedder).count(sample)) if limit else 0
-    more = f"; of {len(sample)} passages looked at, {long} are cut at {limit} tokens" if long else ""
-    spent = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
-    print(f"{size}: about {spent} to encode them{more}", file=sys.stderr)  # noqa: T201
+    if seconds < LINE_SECONDS:
+        return ""
+    duration = f"{seconds:.0f} seconds"
+    if seconds >= MINUTES_FROM_SECONDS:
+        duration = f"{seconds / 60:.0f} minutes"
+    return f"about {duration} to encode them{_cut_passages(sample, embedder, store)}"
+
+
+def _cut_passages(sample: Sequence[str], embedder: SentenceEncoder | StaticEncoder | GivenEncoder, store: Store) -> str:
+    """How many passages of a sample are longer than the model reads; "" for none, or a limit that is not known."""
+    if isinstance(embedder, GivenEncoder):
+        return ""
+    limit = embedder.describe(store).get("max_tokens")
+    if not limit:
+        return ""
+    n_cut = sum(count > limit for count in counter_of(embedder).count(sample))
+    if not n_cut:
+        return ""
+    return f"; in a sample of {len(sample)} passages, {n_cut} are cut at {limit} tokens"
 
 
 def announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
-    """The graph; where it has no triple, that and what to do are said."""
+    """The graph itself; a graph without triples is reported on stderr."""
     if not graph.n_triples:
-        sizes = f"{graph.n_entities:,} entities, {graph.n_passages:,} passages"
-        what = "strategies that follow triples find nothing in it. Give KnowledgeBase.build another graph, such as"
-        said = f"The graph of {source!r:.80} has no triple ({sizes}): {what} 'mentions' or 'cooccurrence'."
-        print(said, file=sys.stderr)  # noqa: T201
+        message = (
+            f"The graph of {source!r:.80} has no triples ({graph.n_entities:,} entities, {graph.n_passages:,} "
+            "passages); strategies that follow triples return nothing from it. Pass another graph to "
+            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'."
+        )
+        print(message, file=sys.stderr)  # noqa: T201
     return graph

@@ -88,7 +88,7 @@ def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *
 
 def test_a_pipe_gets_what_took_long_where_it_is_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, io.StringIO()) == ""  # done at once
-    monkeypatch.setattr(parallel, "EVERY", 0.0)
+    monkeypatch.setattr(parallel, "LINE_SECONDS", 0.0)
     assert "3/3" in said(monkeypatch, io.StringIO())
     assert "dense:   0%|" in said(monkeypatch, Terminal())
     assert said(monkeypatch, io.StringIO(), shown=False) == said(monkeypatch, Terminal(), shown=False) == ""
