@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import field
-from pathlib import Path
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
 
 from kg2rag.compute.embedder import Role, checked_vectors, well_formed
-from kg2rag.compute.endpoint import Endpoint, Exchange
+from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
-from kg2rag.types import Matrix, component
+from kg2rag.types import Matrix, Natural, above, component
 
-BATCH = 128  # texts of one request
+REQUEST_TEXTS = 128
+MAX_VECTOR_BYTES = 512 << 10  # of one vector in a reply: 8,192 numbers as text take 200 kB
+TOO_MANY = (400, 413, 422)  # HTTP statuses by which endpoints refuse a request with too many texts
 
 
 @component
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
-    Such as "https://api.openai.com/v1" and "text-embedding-3-small". `price` : of a million tokens, for `plan`.
+    A request that the endpoint refuses is sent again with half as many texts. Vectors are stored after each request.
+
+    Parameters
+    ----------
+    base_url : up to and including the version, such as "https://api.openai.com/v1".
+    model : its name there, such as "text-embedding-3-small".
+    api_key_env : the environment variable with the key for this address; None for the rule of `compute.endpoint`.
+    query_prompt, passage_prompt : put before each query and each passage.
+    price : of a million tokens, for `plan`.
+    retries : further requests after one that was lost or refused for the moment.
+    timeout : seconds between two bytes of a reply.
     """
 
     base_url: str
@@ -30,41 +47,140 @@ class EndpointEncoder:
     query_prompt: str = ""
     passage_prompt: str = ""
     price: float | None = field(default=None, repr=False)
+    retries: Natural = field(default=5, repr=False)
+    timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
+    _request_texts: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        checked_address(self.base_url)
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
         """A hash of address, model and prompts: an endpoint shows no weights."""
         return _hash(self.base_url, self.model, self.query_prompt, self.passage_prompt)
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
-        """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent."""
+        """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent.
+
+        EndpointError, which names the address and the cause, if the endpoint gives no vectors.
+        """
         prompt = self.query_prompt if role == "query" else self.passage_prompt
-
-        def write_dim(folder: Path) -> None:
-            (folder / "dim").write_text(str(self._ask(["dimensions"]).shape[1]))
-
-        known = store.entry("encoder", {"endpoint": self.fingerprint(store)}, write_dim)
-        cache = VectorCache(store, self.fingerprint(store), int((known / "dim").read_text()), prompt)
-        return cache.of(list(map(well_formed, texts)), lambda shard: self._ask([prompt + text for text in shard]))
+        cache = VectorCache(store, self.fingerprint(store), self._dim(store), prompt)
+        readable = [well_formed(text) for text in texts]
+        return cache.of(
+            readable,
+            lambda shard: self._vectors([prompt + text for text in shard]),
+            shard_texts=REQUEST_TEXTS,
+            is_paid=True,
+        )
 
     def plan(self, texts: Sequence[str], store: Store) -> dict[str, float | int | None]:
         """What encoding passages would send and cost: texts, lacking, tokens (a quarter of the characters), cost."""
         cache = VectorCache(store, self.fingerprint(store), 0, self.passage_prompt)
-        lacking = cache.lacking(list(map(well_formed, texts)))
+        lacking = cache.lacking([well_formed(text) for text in texts])
         tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
         cost = None if self.price is None else tokens * self.price / 1e6
         return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
 
-    def _ask(self, texts: list[str]) -> Matrix:
-        endpoint, rows = Endpoint(self.base_url, self.api_key_env), list[list[float]]()
-        for start in range(0, len(texts), BATCH):
-            body = {"input": texts[start : start + BATCH], "encoding_format": "float", "model": self.model}
-            rows += endpoint.send("embeddings", body, Exchange(_read_embeddings))
-        return checked_vectors(rows, len(texts), f"{self.model} at {self.base_url}")
+    def _dim(self, store: Store) -> int:
+        """The number of dimensions, for which the endpoint is asked once."""
+        file = store.keyed_file("encoders")
+        name = f"endpoint {self.fingerprint(store)}"
+        if not file.find([name]):
+            with file.claim(name):
+                if not file.find([name]):
+                    file.keep([(name, str(self._vectors(["dimensions"]).shape[1]).encode())])
+        return int(file.find([name])[name])
+
+    def _vectors(self, texts: list[str]) -> Matrix:
+        """The vectors of the first of the texts: of as many as the endpoint takes in one request."""
+        count = min(len(texts), self._request_texts.get(self.base_url, REQUEST_TEXTS))
+        while True:
+            try:
+                return self._request(texts[:count])
+            except EndpointError as error:
+                if count == 1 or error.status not in TOO_MANY:
+                    raise
+            count //= 2
+            self._request_texts[self.base_url] = count
+
+    def _request(self, texts: list[str]) -> Matrix:
+        """The vectors of texts by one request."""
+        exchange = Exchange(lambda content, _: read_vectors(content, len(texts)), MAX_VECTOR_BYTES * len(texts))
+        vectors = self._endpoint.send("embeddings", {"model": self.model, "input": texts}, exchange)
+        return checked_vectors(vectors, len(texts), f"{self.model} at {self.base_url}")
+
+    @cached_property
+    def _endpoint(self) -> Endpoint:
+        return Endpoint(self.base_url, self.api_key_env, timeout=self.timeout, retries=self.retries)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_endpoint"}
 
 
-def _read_embeddings(content: bytes, events: bool) -> list[list[float]]:  # noqa: ARG001
-    rows = json.loads(content)["data"]
-    return [row["embedding"] for row in sorted(rows, key=lambda row: row["index"])]
+class _Item(BaseModel):
+    embedding: list[float] | list[list[float]] | str
+    index: int | None = None
+
+
+class _Reply(BaseModel):
+    data: list[_Item]
+
+
+def read_vectors(content: bytes, n_texts: int) -> Matrix:
+    """The vectors, (n_texts, dim), in a reply of an endpoint; ValueError if it holds an error or other vectors.
+
+    An index may be missing, as some endpoints leave out 0 and some all; without any, the order is that of the texts.
+    """
+    try:
+        items = _Reply.model_validate_json(content).data
+    except ValidationError as error:
+        raise ValueError(_error_in(content) or f"no embeddings ({error.errors()[0]['msg']})") from None
+    if len(items) != n_texts:
+        raise ValueError(f"{len(items)} embeddings for {n_texts} texts")
+    vectors = [_numbers(item.embedding) for item in items]
+    if len({len(vector) for vector in vectors}) > 1:
+        raise ValueError("embeddings of different lengths")
+    return np.stack(vectors)[_order([item.index for item in items])]
+
+
+def _error_in(content: bytes) -> str:
+    """The message of an error that was sent with HTTP status 200; "" if there is none."""
+    try:
+        reply: Any = json.loads(content)
+    except ValueError:
+        return ""
+    error = reply.get("error") if isinstance(reply, dict) else None
+    if isinstance(error, dict):
+        error = error.get("message", error)
+    return f"an error: {error}" if error else ""
+
+
+def _numbers(embedding: list[float] | list[list[float]] | str) -> Matrix:
+    """The numbers of one embedding: a list, a list in a list, or float32 in base64."""
+    if isinstance(embedding, str):
+        try:
+            return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+        except ValueError:
+            raise ValueError(f"the text {embedding[:20]!r} for numbers, which is no float32 in base64") from None
+    vector = np.array(embedding, dtype=np.float32)
+    if vector.ndim == 2 and len(vector) == 1:
+        vector = vector[0]
+    if vector.ndim != 1:
+        raise ValueError("an embedding for each token; the endpoint needs a pooling")
+    return vector
+
+
+def _order(indexes: list[int | None]) -> list[int]:
+    """The position in the reply of each text's vector."""
+    positions = list(range(len(indexes)))
+    given = [index for index in indexes if index is not None]
+    if not any(given):
+        return positions
+    if len(set(given)) < len(given) or not set(given) <= set(positions):
+        raise ValueError(f"indexes {given[:5]}, which do not number the texts")
+    free = iter(sorted(set(positions) - set(given)))
+    numbers = [next(free) if index is None else index for index in indexes]
+    return sorted(positions, key=numbers.__getitem__)
 
 
 def _hash(*parts: object) -> str:

@@ -1,18 +1,15 @@
-"""Embedders of any kind: functions, objects, matrices, an endpoint on this machine."""
+"""Embedders of any kind: functions, objects, matrices."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from copy import deepcopy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import numpy as np
 import pytest
 
 from kg2rag import Dense, KnowledgeBase
-from kg2rag.compute import EndpointEncoder, GivenEncoder, Store, embedder_of, endpoint_encoder
+from kg2rag.compute import GivenEncoder, Store, embedder_of
 from kg2rag.knowledge import announcement
 from kg2rag.types import corpus_of
 
@@ -123,43 +120,6 @@ def test_a_text_that_the_matrix_lacks_is_named(store):
     kb = KnowledgeBase.build(TEXTS, embedder=(["0", "1", "2"], MATRIX), store=store)
     with pytest.raises(ValueError, match="Who wrote"):
         Dense(kb).retrieve("Who wrote?")
-
-
-ASKED = []
-
-
-class _Embeddings(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        ASKED.append(body["input"])
-        vectors = enumerate(letters(body["input"]).tolist())
-        data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in vectors][::-1]
-        usage = {"prompt_tokens": 1, "total_tokens": 1}
-        reply = json.dumps({"object": "list", "data": data, "model": body["model"], "usage": usage})
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(reply.encode())
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-
-def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store, monkeypatch):
-    monkeypatch.setattr(endpoint_encoder, "BATCH", 2)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Embeddings)
-    Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    encoder = EndpointEncoder(url, "letters", price=1000.0)
-    assert encoder.plan(TEXTS, store) == {"texts": 3, "lacking": 3, "tokens": 14, "cost": 0.014}
-    vectors = encoder.encode(TEXTS, store)
-    assert np.allclose(vectors, MATRIX / np.linalg.norm(MATRIX, axis=1, keepdims=True))
-    asked = len(ASKED)
-    again = embedder_of(f"endpoint:letters@{url}", corpus_of(TEXTS))
-    assert np.array_equal(again.encode(TEXTS, store), vectors)
-    assert (len(ASKED), encoder.plan(TEXTS, store)["lacking"]) == (asked, 0)
-    server.shutdown()
-    server.server_close()
 
 
 def test_a_long_build_is_announced_and_a_kept_one_is_not(store, monkeypatch, capsys):
