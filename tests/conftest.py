@@ -50,7 +50,9 @@ def shared_exports() -> Path:
 
 @pytest.fixture(scope="session")
 def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store that all tests and all workers of the session share, so that no text is encoded twice."""
+    """A store that all tests, notebooks and workers of the session share, so that no text is encoded twice."""
+    if "KG2RAG_TEST_STORE" in os.environ:  # of a session with notebooks
+        return Store(os.environ["KG2RAG_TEST_STORE"])
     base = tmp_path_factory.getbasetemp()
     return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "store")
 
