@@ -27,6 +27,6 @@ class WordEmbedder:
         vectors = np.zeros((len(texts), DIM), dtype=np.float32)
         for row, text in enumerate(texts):
             words = sorted(set(normalise(text).split()))
-            axes = [self.axes.setdefault(word, len(self.axes)) for word in words]
+            axes = [self.axes.setdefault(word, len(self.axes) % DIM) for word in words]
             vectors[row, axes] = 1 / np.sqrt(len(axes)) if axes else 0
         return vectors

@@ -4,16 +4,16 @@ The graph-guided expansion design, after an idea of Zhu et al., "Knowledge Graph
 searches for what the graph relates instead of walking to passages. Ours:
 
 - Proximity is strength / (10 · hop); at most `max_queries` are searched, which the seeds take in turn.
-- `dense_depth`: in a long dense list any hit of an expansion came before the question's own best.
-- Names of a fair share of the passages, and rare words, are no seeds. `graph_weight` is just below 1, so that of equal
-  ranks the question's own hit is first.
+- Both ranks of a passage add up only down to `dense_depth`: in two long lists a hit of both is first, however deep.
+- Rare words are no seeds, and names of many passages only if the query names nothing else. `graph_weight` is just below
+  1, so that of equal ranks the question's own hit is first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
+from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities
-from kg2rag.types import Count, Natural, Notes, Query, Ranking, Share, Trace, Weight, step
+from kg2rag.types import Count, IntArray, Natural, Notes, Query, Ranking, Share, Trace, Weight, called, step
 
 COLOUR = "#B15928"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
@@ -43,6 +43,8 @@ WORDS = Words(
         ("min_weight", "min_weight", "of strength, 0 to 10"),
         ("limit", "hits", "of each expansion"),
         ("top_k, vector_top_k", "dense_depth", ""),
+        ("seed_ids", "linker", "it finds the seeds"),
+        ("origin", "Hit.stage", '"dense" or "graph"'),
         ("graph_expansion", "ExpansionNotes.found_by", "of a result"),
         ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
     ),
@@ -82,8 +84,9 @@ class ExpansionQueries(LinksEntities, Retriever):
     hits : passages kept of each expansion.
     max_queries : expansions searched, nearest first, those of every seed in turn.
     graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank). The dense ranking weighs 1.
-    dense_depth : hits joined of the dense ranking.
-    hub_share : entities that more of the passages name, and more than five, are no seeds.
+    dense_depth : down to this dense rank a passage of both lists has both contributions; below, the greater one.
+    hub_share : entities that more than this share of the passages name, and more than five, are hubs. They are no
+        seeds beside others; if a query names only hubs, the one that fewest passages name is the seed.
     no_seeds : types of entities that are no seeds; the default graph's rare words are of the type "term".
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
@@ -106,16 +109,20 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
-        dense, links = Dense(self.kb), self.entity_linker.link_batch(queries)
-        plains = dense.retrieve_batch(queries, max(k, self.dense_depth))
-        expansions = [self._expansions(each) for each in links]
-        asked = zip(queries, expansions, strict=True)
-        searches = [Query("", each.text, query.candidates) for query, written in asked for each in written]
-        found = iter(dense.retrieve_batch(searches, self.hits))
-        return [
-            self._joined(plain, named, written, [next(found) for _ in written], k)
-            for plain, named, written in zip(plains, links, expansions, strict=True)
-        ]
+        dense = Dense(self.kb)
+        links = self.entity_linker.link_batch(queries)
+        expansions = [self._expansions(query_links) for query_links in links]
+        dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
+        pairs = zip(queries, expansions, strict=True)
+        searches = [Query("", each.text, query.candidates) for query, written in pairs for each in written]
+        hits = iter(dense.retrieve_batch(searches, self.hits))
+        rankings = []
+        for dense_ranking, query_links, written in zip(dense_rankings, links, expansions, strict=True):
+            found = _first_finds([next(hits) for _ in written])
+            ranking = self._fuse(dense_ranking, written, found, k) if written else dense_ranking.top(k)
+            notes = self._notes(ranking, query_links, written, found)
+            rankings.append(replace(ranking, notes=notes))
+        return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and their expansions."""
@@ -125,76 +132,138 @@ class ExpansionQueries(LinksEntities, Retriever):
         super().prepare(queries)
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
-        """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
+        """The queries that the graph writes for each query, nearest first, then the seeds' names on their own."""
+        if isinstance(queries, str) or not all(isinstance(query, Query) for query in queries):
+            raise TypeError(f"queries must be a list of Query, not {called(queries)}: write [Query('q', 'Who?')].")
         return [self._expansions(links) for links in self.entity_linker.link_batch(queries)]
 
     def _expansions(self, links: Sequence[Link]) -> list[Expansion]:
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
-        graph, most = self.kb.graph, max(FEWEST, self.hub_share * len(self.kb.corpus))
-        named = (link.entity for link in links if graph.types[link.entity] not in self.no_seeds)
-        seeds = [entity for entity in named if len(graph.mentions.of(entity)[0]) <= most]
-        waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
-        taken: dict[frozenset[int], Expansion] = {}
-        while waiting and len(taken) < self.max_queries:
-            for one in list(waiting):
-                new = next((each for each in one if each[0] not in taken), None)
-                if new is None:
-                    waiting.remove(one)
-                elif len(taken) < self.max_queries:
-                    taken |= (new,)
-        alone = (Expansion(graph.names[seed], 1.0, ()) for seed in seeds)
-        return [*sorted(taken.values(), key=lambda expansion: -expansion.proximity), *alone]
+        seeds = self._seeds(links)
+        candidates = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
+        chosen = _take_in_turn(candidates, self.max_queries)
+        names_only = [Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds]
+        return [*sorted(chosen, key=lambda expansion: -expansion.proximity), *names_only]
+
+    def _seeds(self, links: Sequence[Link]) -> list[int]:
+        """The linked entities that are no hubs; of entities that are all hubs, the one that fewest passages name."""
+        graph = self.kb.graph
+        allowed = [link.entity for link in links if graph.types[link.entity] not in self.no_seeds]
+        n_passages = {entity: len(graph.mentions.of(entity)[0]) for entity in allowed}
+        most = max(FEWEST, self.hub_share * len(self.kb.corpus))
+        seeds = [entity for entity in allowed if n_passages[entity] <= most]
+        if allowed and not seeds:
+            return [min(allowed, key=n_passages.__getitem__)]
+        return seeds
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
+        """The pairs of a seed and its neighbours, nearest first, and their expansions."""
         graph = self.kb.graph
-        around = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
-        proximity = around.weights / (10 * around.hops)
-        for at in np.argsort(-proximity, kind="stable")[:limit].tolist():
-            near = around.neighbour(at)
-            text = f"{graph.names[seed]} {graph.names[near.entity]}"
-            yield frozenset((seed, near.entity)), Expansion(text, float(proximity[at]), near.path)
+        neighbourhood = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
+        proximity = neighbourhood.weights / (10 * neighbourhood.hops)
+        for position in np.argsort(-proximity, kind="stable")[:limit].tolist():
+            neighbour = neighbourhood.neighbour(position)
+            text = f"{graph.names[seed]} {graph.names[neighbour.entity]}"
+            expansion = Expansion(text, float(proximity[position]), neighbour.path)
+            yield frozenset((seed, neighbour.entity)), expansion
 
-    def _joined(
-        self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
+    def _fuse(
+        self, dense: Ranking, written: Sequence[Expansion], found: Mapping[int, tuple[int, int]], k: int
     ) -> Ranking:
-        first: dict[int, tuple[int, int]] = {}  # corpus row -> the first expansion that found it, its rank there
-        for number, ranking in enumerate(found, start=1):
-            for place, row in enumerate(ranking.rows.tolist(), start=1):
-                first.setdefault(row, (number, place))
-        by, fused, warning = {row: written[number - 1] for row, (number, _) in first.items()}, plain.top(k), ""
-        if written:
-            places, paths = np.arange(1.0, len(by) + 1), {row: one.path for row, one in by.items()}
-            parts: dict[str, Any] = {"stages": ("graph",), "score_parts": {"place": places}}
-            parts |= {"paths": TriplePaths(self.kb.graph, paths), "notes": Notes("1 / place", "graph")}
-            lists = [
-                plain.top(self.dense_depth),
-                Ranking.from_scores(plain.query_id, list(by), 1 / places, plain.ids, **parts),
-            ]
-            fused = fuse_rankings(lists, (1.0, self.graph_weight), k, constant=self.constant)
-            where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
-            columns = {"expansion": where[:, 0], "expansion rank": where[:, 1]}
-            fused = replace(fused, score_parts={**fused.score_parts, **columns})
-        else:
-            why = "no entity of the graph that may be a seed" if links else "no entity of the graph"
-            warning = f"{why} was recognised: dense ranking"
-        notes = ExpansionNotes(
-            fused.notes.formula,
-            fused.notes.source,
+        """The dense ranking and the passages that the expansions found, joined by reciprocal rank."""
+        graph_ranks = np.arange(1.0, len(found) + 1)
+        graph = Ranking.from_scores(
+            dense.query_id,
+            list(found),
+            1 / graph_ranks,
+            dense.ids,
+            stages=("graph",),
+            score_parts={"place": graph_ranks},
+            paths=TriplePaths(self.kb.graph, {row: written[number - 1].path for row, (number, _) in found.items()}),
+            notes=Notes("1 / place", "graph"),
+        )
+        counted = self._counted(dense.rows, graph.rows)
+        weights = (1.0, self.graph_weight)
+        fused = fuse_rankings([dense, graph], weights, k, constant=self.constant, counted=counted)
+        where = np.array([found.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
+        parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
+        return replace(fused, score_parts=parts)
+
+    def _counted(self, dense_rows: IntArray, graph_rows: IntArray) -> tuple[BoolArray, BoolArray]:
+        """Which hits of both lists count: beyond `dense_depth`, a passage of both counts by its better rank only."""
+        _, dense_places, graph_places = np.intersect1d(dense_rows, graph_rows, return_indices=True)
+        deep = dense_places >= self.dense_depth
+        dense_places, graph_places = dense_places[deep], graph_places[deep]
+        graph_is_better = self.graph_weight / (self.constant + graph_places + 1) > 1 / (
+            self.constant + dense_places + 1
+        )
+        dense_counts, graph_counts = np.ones(len(dense_rows), dtype=bool), np.ones(len(graph_rows), dtype=bool)
+        dense_counts[dense_places[graph_is_better]] = False
+        graph_counts[graph_places[~graph_is_better]] = False
+        return dense_counts, graph_counts
+
+    def _notes(
+        self,
+        ranking: Ranking,
+        links: Sequence[Link],
+        written: Sequence[Expansion],
+        found: Mapping[int, tuple[int, int]],
+    ) -> ExpansionNotes:
+        warning = ""
+        if not written:
+            unnamed = "no entity of the graph that may be a seed" if links else "no entity of the graph"
+            warning = f"{unnamed} was recognised: dense ranking"
+        return ExpansionNotes(
+            ranking.notes.formula,
+            ranking.notes.source,
             warning=warning,
             entities=linked_entities(self.kb, links),
-            inputs=fused.notes.inputs,
-            expansions=tuple(each.text for each in written),
-            found_by={plain.ids[row]: one.text for row, one in by.items()},
+            inputs=ranking.notes.inputs,
+            expansions=tuple(expansion.text for expansion in written),
+            found_by={ranking.ids[row]: written[number - 1].text for row, (number, _) in found.items()},
         )
-        return replace(fused, notes=notes)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query named a seed, and whether an expansion query found the passage; dense hits pass."""
-        every, traces = np.arange(len(self.kb.corpus)), []
+        every = np.arange(len(self.kb.corpus))
         unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
-        for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
-            linked = every if written else ranking.rows
-            unnamed = step("linked", "entity not linked", f"{unread}no seed was recognised", linked)
-            traces.append(Trace(ranking.top(k), (unnamed, step("expanded", "not expanded", unfound, ranking.rows))))
+        dense_rankings = Dense(self.kb).retrieve_batch(queries, self.dense_depth)
+        traces = []
+        for dense, ranking in zip(dense_rankings, self.retrieve_batch(queries, len(every)), strict=True):
+            notes = ranking.notes.find(ExpansionNotes) or ExpansionNotes()
+            found = [self.kb.corpus.row(passage_id) for passage_id in notes.found_by]
+            linked = every
+            expanded = np.union1d(dense.rows, found)
+            if not notes.expansions:
+                linked = expanded = ranking.rows
+            steps = (
+                step("linked", "entity not linked", f"{unread}no seed was recognised", linked),
+                step("expanded", "not expanded", unfound, expanded),
+            )
+            traces.append(Trace(ranking.top(k), steps))
         return traces
+
+
+def _take_in_turn(candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int) -> list[Expansion]:
+    """The next expansion of each list in turn, each pair of entities once, until there are `limit`."""
+    waiting = list(candidates)
+    chosen: dict[frozenset[int], Expansion] = {}
+    while waiting and len(chosen) < limit:
+        for expansions in tuple(waiting):
+            unseen = next((item for item in expansions if item[0] not in chosen), None)
+            if unseen is None:
+                waiting.remove(expansions)
+            elif len(chosen) < limit:
+                pair, expansion = unseen
+                chosen[pair] = expansion
+    return list(chosen.values())
+
+
+def _first_finds(rankings: Sequence[Ranking]) -> dict[int, tuple[int, int]]:
+    """Corpus row -> the number of the first ranking that holds it and its rank there, both from 1; in that order."""
+    found: dict[int, tuple[int, int]] = {}
+    for number, ranking in enumerate(rankings, start=1):
+        for rank, row in enumerate(ranking.rows.tolist(), start=1):
+            found.setdefault(row, (number, rank))
+    return found

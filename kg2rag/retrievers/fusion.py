@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import min_max
-from kg2rag.types import FloatArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types.notes import PerStage
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
+BoolArray = NDArray[np.bool_]
 METHODS = ("max", "rrf", "sum")
 RRF_CONSTANT = 60.0  # the k of [1]
 
@@ -70,11 +75,17 @@ class Fusion(Retriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The union of the members' rankings, and of the hits that were read of them."""
-        traces, why = [], f"below the first {self.depth} hits of every member"
-        for own in zip(*[member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers], strict=True):
-            read = [trace.ranking.top(self.depth) for trace in own]
-            found = step("retrieved", "not retrieved", "in no member's ranking", *(one.ranking.rows for one in own))
-            steps = (found, step("read", "pruned", why, *(each.rows for each in read)))
+        member_traces = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
+        beyond_depth = f"below the first {self.depth} hits of every member"
+        traces = []
+        for query_traces in zip(*member_traces, strict=True):
+            rankings = [trace.ranking for trace in query_traces]
+            read = [ranking.top(self.depth) for ranking in rankings]
+            retrieved = [ranking.rows for ranking in rankings]
+            steps = (
+                step("retrieved", "not retrieved", "in no member's ranking", *retrieved),
+                step("read", "pruned", beyond_depth, *(ranking.rows for ranking in read)),
+            )
             traces.append(Trace(self._fused(read, k), steps))
         return traces
 
@@ -86,59 +97,206 @@ def fuse(
     depth: int = 100,
     constant: float = RRF_CONSTANT,
 ) -> Fusion:
-    """Join retrievers into one; equal weights where none are given. See `Fusion`."""
-    for at, member in enumerate(retrievers):
+    """Join retrievers into one, with equal weights by default. See `Fusion`."""
+    for place, member in enumerate(retrievers, start=1):
         if not isinstance(member, Retriever):
-            raise TypeError(f"fuse takes retrievers, fuse(a, b); number {at + 1} is {called(member)}.")
-    if weights is not None and not isinstance(weights, Sequence):
+            raise TypeError(f"fuse takes retrievers, fuse(a, b); number {place} is {called(member)}.")
+    if weights is None:
+        return Fusion(retrievers, (1.0,) * len(retrievers), method, depth, constant)
+    if not isinstance(weights, Sequence):
         raise TypeError(f"weights must be one number for each retriever, such as (1.0, 0.5), not {weights!r}.")
-    given = tuple(weights) if weights is not None else (1.0,) * len(retrievers)
-    return Fusion(retrievers, given, method, depth, constant)
+    return Fusion(retrievers, tuple(weights), method, depth, constant)
+
+
+class Method(ABC):
+    """How the hits of a ranking count in a fusion, and how the contributions of several rankings are joined."""
+
+    part: ClassVar[str]
+    """What is read of a hit: the part of its score is called "{name of the ranking} {part}"."""
+
+    @abstractmethod
+    def values(self, ranking: Ranking) -> FloatArray:
+        """(n_hits,) what is read of each hit of a ranking."""
+
+    @abstractmethod
+    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
+        """(n_hits,) what a ranking of some weight contributes to the score of each hit."""
+
+    @abstractmethod
+    def term(self, name: str, weight: float) -> str:
+        """The contribution as a formula of the part "{name} {part}"."""
+
+    def join(self, contributions: FloatArray) -> FloatArray:
+        """(n_rankings, n_rows) contributions, NaN where a ranking lacks a row -> (n_rows,) scores: their sum."""
+        return np.nan_to_num(contributions, nan=0.0).sum(axis=0)
+
+    def formula(self, terms: Sequence[str], labels: Sequence[Sequence[str]]) -> PerStage:
+        """The formula of a fused score, of the terms of the rankings; `labels` are the stages of each."""
+        del labels
+        return " + ".join(terms)
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(Method):
+    """weight / (constant + rank), summed [1]; ranks count from 1."""
+
+    constant: float = RRF_CONSTANT
+    part: ClassVar[str] = "rank"
+
+    def values(self, ranking: Ranking) -> FloatArray:
+        """The ranks."""
+        return np.arange(1, len(ranking) + 1, dtype=np.float64)
+
+    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
+        """Weight / (constant + rank)."""
+        return np.asarray(weight * (1.0 / (self.constant + values)))
+
+    def term(self, name: str, weight: float) -> str:
+        """As `contributions`."""
+        return f"{number(weight)} / ({number(self.constant)} + {name} rank)"
+
+
+class ScaledSum(Method):
+    """Weight × score, min-max scaled within each ranking [2], summed."""
+
+    part = "scaled"
+
+    def values(self, ranking: Ranking) -> FloatArray:
+        """The scaled scores, in [0, 1]."""
+        return min_max(ranking.scores)
+
+    def contributions(self, values: FloatArray, weight: float) -> FloatArray:
+        """Weight × scaled score."""
+        return weight * values
+
+    def term(self, name: str, weight: float) -> str:
+        """As `contributions`."""
+        return f"{number(weight)} · {name} scaled"
+
+
+class ScaledMaximum(ScaledSum):
+    """The greatest of the weighted, scaled scores."""
+
+    def join(self, contributions: FloatArray) -> FloatArray:
+        """The greatest contribution of each row."""
+        return np.asarray(np.nan_to_num(contributions, nan=0.0).max(axis=0))
+
+    def formula(self, terms: Sequence[str], labels: Sequence[Sequence[str]]) -> PerStage:
+        """Stage -> the term of the ranking that it belongs to: the greatest contribution is the score."""
+        return {label: term for term, stages in zip(terms, labels, strict=True) for label in stages}
+
+
+def named_method(name: str, constant: float) -> Method:
+    """The method of a name in `METHODS`."""
+    methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
+    return methods[name]
+
+
+class FusedRanking(NamedTuple):
+    """A ranking as it enters a fusion; every array is (n_rows,), of the rows of all rankings together.
+
+    `labels` : the stages of its hits in the fused ranking. `contributions`, `values`, `scores` : NaN where it lacks a
+    row. `stage_codes` : of each row, which of `labels` it has.
+    """
+
+    name: str
+    term: str
+    labels: tuple[str, ...]
+    contributions: FloatArray
+    values: FloatArray
+    scores: FloatArray
+    stage_codes: IntArray
+
+
+def _fused_ranking(
+    name: str, ranking: Ranking, weight: float, method: Method, rows: IntArray, counted: BoolArray | None
+) -> FusedRanking:
+    positions = np.searchsorted(rows, ranking.rows)
+    contributions, values, scores = np.full((3, len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    stage_codes = np.zeros(len(rows), dtype=np.int64)
+    if ranking.stage_codes is not None:
+        stage_codes[positions] = ranking.stage_codes
+    scores[positions] = ranking.scores
+    values[positions] = method.values(ranking)
+    if counted is not None:
+        values[positions[~counted]] = np.nan
+    contributions[:] = method.contributions(values, weight)
+    labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
+    return FusedRanking(name, method.term(name, weight), labels, contributions, values, scores, stage_codes)
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, numbered from the second on where one is repeated.
+
+    >>> unique_names(["dense", "bm25", "dense"])
+    ['dense', 'bm25', 'dense 2']
+    """
+    unique = []
+    for position, name in enumerate(names):
+        repeats = list(names[:position]).count(name)
+        unique.append(f"{name} {repeats + 1}" if repeats else name)
+    return unique
 
 
 def fuse_rankings(
-    rankings: Sequence[Ranking], weights: Sequence[float], k: int, method: str = "rrf", constant: float = RRF_CONSTANT
+    rankings: Sequence[Ranking],
+    weights: Sequence[float],
+    k: int,
+    method: str = "rrf",
+    constant: float = RRF_CONSTANT,
+    counted: Sequence[BoolArray] | None = None,
 ) -> Ranking:
-    """Fuse rankings of one query; each goes by the name of its first stage, numbered where two share one.
+    """Fuse rankings of one query; each goes by the name of its first stage, numbered if two share one.
 
     The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
-    or, beyond its first stage, such as "walk: dense". Its path is the first non-empty one. Its parts are, of each
+    or, beyond its first stage, such as "walk: dense". Its path is the first that is not empty. Its parts are, of each
     ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
     rank", or "dense scaled"). Their notes are kept as inputs.
+
+    `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one.
     """
-    names = [ranking.stages[0] or "ranking" for ranking in rankings]
-    names = [f"{name} {seen + 1}" if (seen := names[:i].count(name)) else name for i, name in enumerate(names)]
-    rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
-    places = np.split(inverse, np.cumsum(list(map(len, rankings)))[:-1])
-    given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
-    codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
-    stages, terms, formulas, looked = list[str](), list[str](), dict[str, str](), dict[str, str]()
-    for i, (name, at, ranking, weight) in enumerate(zip(names, places, rankings, weights, strict=True)):
-        values = unweighted = min_max(ranking.scores)
-        terms.append(f"{number(weight)} · {name} scaled")
-        if method == "rrf":
-            values = np.arange(1, len(ranking) + 1, dtype=np.float64)
-            unweighted = 1.0 / (constant + values)
-            terms[-1] = f"{number(weight)} / ({number(constant)} + {name} rank)"
-        scores[i, at], read[i, at], given[i, at] = ranking.scores, values, weight * unweighted
-        codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
-        labels, of = [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])], sources(ranking)
-        stages += labels
-        formulas |= dict.fromkeys(labels, terms[-1])
-        looked |= zip(labels, (of[stage] for stage in ranking.stages), strict=True)
-    most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
-    join, what = np.maximum if method == "max" else np.add, "rank" if method == "rrf" else "scaled"
-    formula, parts = formulas if method == "max" else " + ".join(terms), dict[str, FloatArray]()
-    for name, gave, value, score in zip(names, given, read, scores, strict=True):
-        parts |= {name: gave, f"{name} {what}": value, f"{name} score": score}
+    kind = named_method(method, constant)
+    names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])
+    rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
+    masks = [None] * len(rankings) if counted is None else counted
+    columns = zip(names, rankings, weights, masks, strict=True)
+    fused = [_fused_ranking(name, ranking, weight, kind, rows, mask) for name, ranking, weight, mask in columns]
+    contributions = np.array([each.contributions for each in fused])
+    source_of: dict[str, str] = {}
+    parts: dict[str, FloatArray] = {}
+    for each, ranking in zip(fused, rankings, strict=True):
+        of_stage = sources(ranking)
+        source_of |= zip(each.labels, (of_stage[stage] for stage in ranking.stages), strict=True)
+        parts |= {
+            each.name: each.contributions,
+            f"{each.name} {kind.part}": each.values,
+            f"{each.name} score": each.scores,
+        }
+    labels = [each.labels for each in fused]
+    notes = FusionNotes(
+        kind.formula([each.term for each in fused], labels),
+        source_of,
+        method=method,
+        inputs=tuple(ranking.notes for ranking in rankings),
+    )
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
-        join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
+        kind.join(contributions),
         rankings[0].ids,
-        stages=tuple(stages),
-        stage_codes=codes[most, np.arange(len(rows))],
+        stages=tuple(chain.from_iterable(labels)),
+        stage_codes=_stage_codes(fused, contributions),
         score_parts=parts,
         paths=first_of(*(ranking.paths for ranking in rankings)),
-        notes=FusionNotes(formula, looked, method=method, inputs=tuple(ranking.notes for ranking in rankings)),
+        notes=notes,
     ).top(k)
+
+
+def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> IntArray:
+    """(n_rows,) the stage of each row in the ranking that contributed most, among the labels of all rankings."""
+    n_rows = contributions.shape[1]
+    if not n_rows:
+        return np.empty(0, dtype=np.int64)
+    first_label = np.cumsum([0, *(len(each.labels) for each in fused)])
+    codes = np.array([each.stage_codes + first for each, first in zip(fused, first_label, strict=False)])
+    return np.asarray(codes[np.nanargmax(contributions, axis=0), np.arange(n_rows)])

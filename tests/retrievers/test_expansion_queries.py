@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from by_hand import knowledge_base, passages
+from word_embedder import WordEmbedder
 
+import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
@@ -89,10 +91,34 @@ def test_the_first_dense_hits_are_joined_by_rank_with_those_of_the_expansions(kb
     plain = Dense(kb).retrieve(QUESTION, k=6).passage_ids
     found = ExpansionQueries(kb, hits=1, graph_weight=2.0, constant=10, dense_depth=2).retrieve(QUESTION, k=6)
     graph = {"p0": 2 / 11, "p4": 2 / 12}
-    dense = {id_: 1 / (11 + at) for at, id_ in enumerate(plain[:2])}
-    assert {hit.passage_id: hit.score for hit in found} == pytest.approx(
-        {id_: dense.get(id_, 0) + graph.get(id_, 0) for id_ in {*dense, *graph}}
+    dense = {id_: 1 / (11 + at) for at, id_ in enumerate(plain)}
+    first = {id_: dense[id_] + graph.get(id_, 0) for id_ in plain[:2]}  # of both lists: the sum
+    rest = {id_: max(dense[id_], graph.get(id_, 0)) for id_ in plain[2:]}  # below dense_depth: the better of both
+    assert {hit.passage_id: hit.score for hit in found} == pytest.approx(first | rest)
+
+
+def test_as_many_hits_are_returned_as_are_asked_for(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    for k in range(1, 7):
+        whole, found = (
+            ExpansionQueries(kb, hits=1).retrieve(QUESTION),
+            ExpansionQueries(kb, hits=1).retrieve(QUESTION, k),
+        )
+        assert found.passage_ids == whole.passage_ids[:k]
+        assert len(found) == k
+
+
+def test_below_the_joined_hits_dense_hits_and_those_of_the_expansions_take_turns(tmp_path: Path) -> None:
+    falling = tuple(0.4 - 0.05 * row for row in range(8))
+    cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": falling[::-1]}
+    kb = knowledge_base(
+        passages(*"abcdefgh"), Extraction((Triple("Ann", "met", "Bob", "p7"),)), cosines, Store(tmp_path)
     )
+    found = ExpansionQueries(kb, dense_depth=1, hits=3).retrieve("ask Ann", k=8)
+    # expansions: p7, p6, p5; dense: p0 to p7, of which p5 to p7 are nearer by the expansions
+    assert found.passage_ids == ["p0", "p7", "p1", "p6", "p2", "p5", "p3", "p4"]
+    assert [hit.stage for hit in found] == ["dense", "graph", "dense", "graph", "dense", "graph", "dense", "dense"]
+    assert "dense rank" not in found.hit(2).score_parts
 
 
 def test_no_hit_deep_in_the_dense_ranking_passes_its_best_because_an_expansion_found_it(tmp_path: Path) -> None:
@@ -103,19 +129,51 @@ def test_no_hit_deep_in_the_dense_ranking_passes_its_best_because_an_expansion_f
     assert ExpansionQueries(kb).retrieve("ask Ann", k=4).passage_ids == ["p0", "p7", "p1", "p6"]
 
 
-@pytest.mark.parametrize("settings", [{}, {"hub_share": 1.0, "no_seeds": ("person", "term")}])
-def test_hubs_and_terms_are_no_seeds(kb_of: Build, tmp_path: Path, settings: dict[str, Any]) -> None:
+@pytest.fixture
+def hubs(tmp_path: Path) -> KnowledgeBase:
+    """Ann is named by six of six passages, Zoe by seven mentions in six, Bob by none; "basal cell" is a rare word."""
     facts = Extraction(
-        (Triple("Ann", "met", "Bob", ""), Triple("basal cell", "is in", "skin", "")),
-        tuple(Mention("Ann", f"p{row}") for row in range(6)),
+        (Triple("Ann", "met", "Bob", ""), Triple("Zoe", "met", "Tom", ""), Triple("basal cell", "is in", "skin", "")),
+        tuple(Mention(name, f"p{row}") for name in ("Ann", "Zoe") for row in range(6 if name == "Ann" else 7)),
         (Entity("Ann", "person"), Entity("basal cell", "term")),
     )
-    kb = knowledge_base(passages(*"abcdef"), facts, {}, Store(tmp_path))
-    asked = [Query("hub", "Who met Ann?"), Query("term", "What of a basal cell?")]
-    assert ExpansionQueries(kb, **settings).expand(asked) == [[], []]
-    seeds = ExpansionQueries(kb, hub_share=1.0, no_seeds=()).expand(asked)
-    assert [[one.text for one in each] for each in seeds] == [["Ann Bob", "Ann"], ["basal cell skin", "basal cell"]]
-    assert "may be a seed" in ExpansionQueries(kb, **settings).retrieve(asked[0].text).notes.warning
+    return knowledge_base(passages(*"abcdefg"), facts, {}, Store(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Who met Ann?", ["Ann Bob", "Ann"]),  # a hub is all that is named: in a corpus about Ann she always is one
+        ("Did Ann meet Zoe?", ["Ann Bob", "Ann"]),  # of two hubs the one that fewer passages name
+        ("Did Ann meet Bob?", ["Bob Ann", "Bob"]),  # a hub leaves a name that is none its place
+        ("What of a basal cell?", []),
+    ],
+)
+def test_a_hub_is_a_seed_only_if_nothing_else_is_named_and_a_term_never(
+    hubs: KnowledgeBase, text: str, expected: list[str]
+) -> None:
+    assert texts(ExpansionQueries(hubs), text) == expected
+
+
+def test_any_entity_may_be_a_seed_on_request(hubs: KnowledgeBase) -> None:
+    every = ExpansionQueries(hubs, hub_share=1.0, no_seeds=())
+    assert texts(every, "Did Ann meet Zoe?") == ["Ann Bob", "Zoe Tom", "Ann", "Zoe"]
+    assert texts(every, "What of a basal cell?") == ["basal cell skin", "basal cell"]
+    warning = ExpansionQueries(hubs, no_seeds=("person", "term")).retrieve("Who met Ann?").notes.warning
+    assert "may be a seed" in warning
+
+
+def test_the_designs_question_is_expanded_on_the_bundled_corpus(tmp_path: Path) -> None:
+    kb = KnowledgeBase.build(kg2rag.load("bundled"), embedder=WordEmbedder(), store=Store(tmp_path))
+    notes = ExpansionQueries(kb).retrieve(QUESTION).notes
+    assert "FastAPI" in notes.expansions
+    assert len(notes.expansions) > 3
+    assert notes.warning == ""
+
+
+def test_a_text_in_place_of_queries_is_refused(kb_of: Build) -> None:
+    with pytest.raises(TypeError, match="queries must be a list of Query"):
+        ExpansionQueries(kb_of(*PAGES, facts=FACTS)).expand(QUESTION)  # type: ignore[arg-type]
 
 
 def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_its_parts(kb_of: Build) -> None:
