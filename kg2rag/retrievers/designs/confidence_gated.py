@@ -7,7 +7,7 @@ one, the confidence, the scores and the gate. Ours:
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by cosine
   or by how often they name it. Theirs are in the order of a database, and `passage_score` is a placeholder, 1.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls. It
-  also answers a query that is a name and nothing else where no passage is similar enough to that.
+  also answers a query that names an entity if no passage is similar enough.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from kg2rag.retrievers.contract import Retriever, Tuned, Words
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
-from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 
 COLOUR = "#009E73"  # in plots
@@ -48,9 +47,10 @@ WORDS = Words(
         ("maxChunks", "max_chunks", "of each related entity"),
         ("minGraphScore", "min_graph_score", ""),
         ("minConfidence", "min_confidence", ""),
-        ("enabled, graphExpansion.enabled", "use_graph", ""),
+        ("enabled, graphExpansion.enabled, useGraph", "use_graph", ""),
         ("fullTextSearch", "vector", "False where there is no vector index"),
         ("vectorResults, graphResults, expansionSkipped", "GateNotes", "vector_results, graph_results, warning"),
+        ("entitiesRecognized", "GateNotes.entities", ""),
         ("maxTokens", "ContextFormatter.passage_tokens", "of the context"),
         ("includeRelationships, includeSources", "ContextFormatter", "always shown"),
         (
@@ -93,7 +93,8 @@ class ConfidenceGated(LinksEntities, Retriever):
         is 1, as in the design and wherever there are no vectors.
     vector : False where there is no vector index: BM25, squashed, finds the text hits.
     use_graph : False returns the text hits alone, and links nothing.
-    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
+    linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`: the design's capitalised
+        and quoted phrases, and in a query without any, as one in lower case, every name.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -106,7 +107,7 @@ class ConfidenceGated(LinksEntities, Retriever):
     passage_score: Literal["constant", "cosine"] = "cosine"
     vector: bool = True
     use_graph: bool = True
-    linker: str | Linker = "phrase"
+    linker: str | Linker = "phrase+ngram"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
@@ -115,11 +116,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth) if self.vector else ()):
             kept = ranking.scores >= self.min_score
             found[i] = ("vector", ranking.rows[kept], ranking.scores[kept])
-        alone = [
-            any(normalise(query.text[slice(*link.span)]) == normalise(query.text) for link in own)
-            for query, own in zip(queries, links, strict=True)
-        ]
-        lexical = [i for i, (_, rows, _) in enumerate(found) if not len(rows) and (alone[i] or not self.vector)]
+        lexical = [i for i, (_, rows, _) in enumerate(found) if not len(rows) and (links[i] or not self.vector)]
         worded = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
         for i, ranking in zip(lexical, worded, strict=True):
             found[i] = ("bm25", ranking.rows, ranking.scores)
@@ -160,7 +157,7 @@ class ConfidenceGated(LinksEntities, Retriever):
             confidence=sure,
         )
         groups = {stage: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
-        paths = TriplePaths(self.kb.graph, reached, attrgetter("path"))
+        paths = TriplePaths(self.kb.graph, reached, attrgetter("path")) if reached else {}
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:

@@ -85,7 +85,8 @@ class NGramLinker(TextLinker):
 class PhraseLinker(TextLinker):
     """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
 
-    A name must hold all words of a phrase but a possessive 's; confidence: their Jaccard. `limit` : entities a phrase.
+    A name must hold all words of a phrase but a possessive 's; confidence: their Jaccard. If no name does, the names
+    and aliases within the phrase are linked. `limit` : entities a phrase.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -96,13 +97,17 @@ class PhraseLinker(TextLinker):
         for start, end in phrases(text):
             different.setdefault(normalise(text[start:end]), (start, end))
         for start, end in list(different.values())[:PHRASES]:
-            found, rest = self._entities(text, start, end), text[start:end].partition(" ")[2]
-            if rest and not found and not text[:start].strip():  # "Explain Auth Service": a verb begins the query
-                found = self._entities(text, end - len(rest), end)
-            for link in found:
+            # "Please Explain Auth Service" is no name, and holds one.
+            for link in self._entities(text, start, end) or self._names_within(text, start, end):
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
                     links[link.entity] = link
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
+
+    def _names_within(self, text: str, start: int, end: int) -> list[Link]:
+        """The names and aliases that a phrase holds, the longest at each place."""
+        lexicon, entity_of = self.kb.entity_lexicon
+        found = lexicon.find(text[start:end], capitals=False)
+        return [Link(entity_of[name], (start + first, start + last), "phrase", 1.0) for name, (first, last) in found]
 
     def _entities(self, text: str, start: int, end: int) -> list[Link]:
         phrase = text[start:end]

@@ -168,6 +168,23 @@ def test_a_name_must_hold_all_words_of_a_phrase(kb_of: Build) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Explain Auth Service", ["Auth Service"]),
+        ("Please Explain Auth Service", ["Auth Service"]),
+        ("Does Auth Service Break?", ["Auth Service"]),
+        ("Why Does Auth Service Fail", ["Auth Service"]),
+        ("Auth Service OAuth Provider", ["Auth Service", "OAuth Provider"]),
+        ("Tim Burton's Auth Service", ["Auth Service"]),
+        ("Please Explain Author Services", []),
+    ],
+)
+def test_names_within_a_capitalised_phrase_are_found(kb_of: Build, text: str, names: list[str]) -> None:
+    kb = kb_of("Auth Service", "OAuth Provider")
+    assert linked(PhraseLinker(kb), kb, text) == [(name, name) for name in names]
+
+
 def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
     kb = kb_of("Tim Burton", "Ed Wood")
     found = PhraseLinker(kb).link_batch([Query("q", "in Tim Burton's film")])[0]
