@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
 from kg2rag.knowledge.graph.tables import canonical, numbered
-from kg2rag.types import FloatArray, IntArray, at_least, between, require
+from kg2rag.types import FloatArray, IntArray, ParameterError, at_least, between, require
 
 if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
@@ -178,10 +178,18 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
     (strength / 10) * 2^-(hop - 1) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1))
 
     `strength` : of the path, 0 to 10. `hop` : from 1. `mentions` : of the entity; 31 and more count the same.
+    ParameterError: a number out of range.
 
     >>> graph_score(strength=10, hop=[1, 2], mentions=31).tolist()
     [1.0, 0.5]
     """
     strength, hop, mentions = (np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions))
+    for name, values, least, most in (
+        ("strength", strength, 0.0, 10.0),
+        ("hop", hop, 1.0, np.inf),
+        ("mentions", mentions, 0.0, np.inf),
+    ):
+        if not ((values >= least) & (values <= most)).all():
+            raise ParameterError(f"{name} must be between {least:g} and {most:g}, not {values}.")
     popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
     return np.asarray(strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity))

@@ -7,8 +7,8 @@ Ours: a passage that several entities reach counts by its best one; equal graph 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -39,12 +39,12 @@ WORDS = Words(
     (
         ("maxHops, graphExpansion.maxHops", "hops", "1 to 3"),
         ("maxChunks, maxGraphChunks", "max_chunks", "passages that only the graph found"),
-        ("alpha", "GraphAugment.alpha", "of the stage; the named system keeps 0.7"),
+        ("alpha", "alpha", ""),
         ("beta, weight, graphWeight", "beta", ""),
         ("vectorWeight, textWeight", "dense_share", "of dense; that of BM25 is the rest"),
         ("useGraph, enabled", "use_graph", ""),
         ("topK", "depth", "hits that are merged and re-scored"),
-        ("relTypes", "kb.graph.neighbours(relation_types=…)", "no strategy filters relations"),
+        ("relTypes", "relation_types", "None for all"),
         ("relationshipWeight", "Triple.strength", "in (0, 10]"),
         ("entityMentionCount", "mentions", '"passage", or "corpus" for all'),
         ("minScore, limit", "linker", '"ngram+embedding"; "embedding(0.6, limit=5)" sets others'),
@@ -53,7 +53,8 @@ WORDS = Words(
 
 MENTIONS = ("passage", "corpus")
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
-TINY = 0.1
+TINY = 0.1  # the best of ten similarities is above it
+WALKS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
@@ -95,8 +96,8 @@ class GraphAugmentNotes(Notes):
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores outside [-1, 1], such as BM25's, and those of which the best is below 0.1, such as those of a rank fusion or
-    of PageRank, are min-max scaled within the hits read, and the notes say so.
+    Scores that are no similarities are min-max scaled within the hits read, and the notes say so: those outside
+    [-1, 1], such as BM25's, those whose best is below 0.1, and those of a rank fusion or of PageRank.
 
     Parameters
     ----------
@@ -108,6 +109,7 @@ class GraphAugment(LinksEntities, Stage):
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
+    relation_types : only these relations lead to related entities, case and punctuation aside; None for all.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -119,16 +121,22 @@ class GraphAugment(LinksEntities, Stage):
     use_graph: bool = True
     depth: Count = 10
     linker: str | Linker = linking.DESIGN
+    relation_types: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.relation_types is not None:
+            names = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
+            object.__setattr__(self, "relation_types", names)
         super().__post_init__()
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""
-        if not self.use_graph or not queries:
-            return list(rankings)
+        if not self.use_graph:
+            return [_without_entities(ranking) for ranking in rankings]
+        if not queries:
+            return []
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         columns = zip(rankings, self.entity_linker.link_batch(queries), vectors, masks, strict=True)
         return [self._augment(*column) for column in columns]
@@ -136,9 +144,7 @@ class GraphAugment(LinksEntities, Stage):
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
         fresh, cosines = self._added(reached, ranking.rows, vector)
-        n, greatest = len(ranking), np.abs(ranking.scores).max(initial=0)
-        tiny = ranking.notes.method == "rrf" if isinstance(ranking.notes, FusionNotes) else 0 < greatest < TINY
-        scaled = bool(n and (greatest > 1 + ROUNDING or tiny))
+        n, scaled = len(ranking), _needs_scaling(ranking)
         rows, text = np.concatenate([ranking.rows, fresh]), np.zeros(n + len(fresh))
         text[:n] = min_max(ranking.scores) if scaled else ranking.scores
         parts = {"hybrid": text, **reached.of(rows)}
@@ -177,7 +183,9 @@ class GraphAugment(LinksEntities, Stage):
     def _reached(self, entities: Sequence[int], mask: IntArray | None = None) -> Reached:
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        around = tuple(graph.neighbourhood([entity], hops=self.hops) for entity in entities)
+        around = tuple(
+            graph.neighbourhood([entity], hops=self.hops, relation_types=self.relation_types) for entity in entities
+        )
         none = [np.empty(0, dtype=np.int64)]
         near = np.concatenate([*none, *(each.entities for each in around)])
         at, which = gather(graph.mentions.indptr, near)
@@ -213,6 +221,25 @@ class GraphAugment(LinksEntities, Stage):
         return traces
 
 
+def _without_entities(ranking: Ranking) -> Ranking:
+    """The ranking as it came, noting that no entity was linked, so that a context writes no block of the graph."""
+    if ranking.notes.linked is not None:
+        return ranking
+    return replace(ranking, notes=replace(ranking.notes, entities=()))
+
+
+def _needs_scaling(ranking: Ranking) -> bool:
+    """Whether scores are no similarities: reciprocal ranks, shares of a walk, and numbers beyond [-1, 1]."""
+    greatest = np.abs(ranking.scores).max(initial=0)
+    if not greatest:
+        return False
+    notes = ranking.notes
+    if isinstance(notes, FusionNotes):
+        return bool(greatest > 1 + ROUNDING) or notes.method == "rrf"
+    formulas = [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
+    return bool(greatest > 1 + ROUNDING or greatest < TINY or not WALKS.isdisjoint(formulas))
+
+
 @WORDS
 @checked
 def graph_augmented(
@@ -220,17 +247,20 @@ def graph_augmented(
     *,
     hops: int = 1,
     max_chunks: int = 4,
+    alpha: float = 0.7,
     beta: float = 0.3,
     mentions: str = "passage",
     use_graph: bool = True,
     dense_share: Share = 0.7,
     depth: int = 10,
     linker: str | Linker = linking.DESIGN,
+    relation_types: Sequence[str] | None = None,
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
     `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25; the others are of `GraphAugment`.
     """
-    settings: dict[str, Any] = {"mentions": mentions, "use_graph": use_graph, "depth": depth, "linker": linker}
-    merged = fuse(Dense(kb), BM25(kb), weights=(dense_share, round(1 - dense_share, 12)), method="sum", depth=depth)
-    return merged >> GraphAugment(kb, hops, max_chunks, beta=beta, **settings)
+    weights = (dense_share, round(1 - dense_share, 12))
+    merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
+    stage = GraphAugment(kb, hops, max_chunks, alpha, beta, mentions, use_graph, depth, linker, relation_types)
+    return merged >> stage

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph, Neighbour, graph_score
-from kg2rag.types import Corpus, Passage, Triple
+from kg2rag.types import Corpus, ParameterError, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage("p", "", "Text.", "p", 0)])
 
@@ -161,3 +161,9 @@ def test_the_walk_equals_the_reference(
 )
 def test_graph_score_by_hand(arguments: tuple[Any, ...], expected: Any) -> None:
     assert graph_score(*arguments) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [{"strength": 11}, {"strength": -1}, {"hop": 0}, {"mentions": -1}])
+def test_a_graph_score_of_numbers_out_of_range_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        graph_score(**{"strength": 5, "hop": 1, "mentions": 1, **wrong})

@@ -12,6 +12,7 @@ from by_hand import knowledge_base, passages
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
@@ -144,6 +145,21 @@ def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build
         assert found.scores.tolist() == plain.scores.tolist()
 
 
+def test_without_the_graph_a_context_has_no_block_of_it(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    for use_graph in (True, False):
+        text = kg2rag.context(build("graph_augmented", kb, use_graph=use_graph), "What does FastAPI use?").text
+        assert ("Knowledge Graph Context" in text) == use_graph
+
+
+def test_only_the_relations_that_are_named_are_followed(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=(*FACTS, Triple("FastAPI", "replaces", "Flask", "p6", strength=9)))
+    uses = build("graph_augmented", kb, relation_types=["Uses"], dense_share=1.0, depth=1).retrieve(QUERY, 99)
+    assert {hit.passage_id for hit in uses if hit.stage == "graph"} <= {"p0", "p1"}
+    assert "p6" in build("graph_augmented", kb, dense_share=1.0, depth=1).retrieve(QUERY, 99).passage_ids
+    assert build("graph_augmented", kb, alpha=0.4).stages[0] == GraphAugment(kb, alpha=0.4)
+
+
 ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])
 FACT = st.builds(
     lambda head, tail, row, strength: Triple(head, "knows", tail, f"p{row}", strength),
@@ -202,3 +218,12 @@ def test_the_graph_only_adds_to_a_rank_fusion(kb_of: Build) -> None:
         found = (build(fusion, kb) >> GraphAugment(kb)).retrieve(QUERY, 99)
         text = [hit.score_parts["hybrid"] for hit in found if hit.stage == "hybrid"]
         assert (max(text), found.notes.scaled) == (1, True), fusion
+
+
+def test_the_graph_only_adds_to_a_walk(kb_of: Build) -> None:
+    """A walk's shares sum to 1: the best may be .9 or .1, and neither is a similarity."""
+    kb = kb_of(*PAGES, facts=FACTS)
+    for walk in ("mention_ppr", "hippo2"):
+        found = (build(walk, kb) >> GraphAugment(kb)).retrieve(QUERY, 99)
+        text = [hit.score_parts["hybrid"] for hit in found if hit.stage == "hybrid"]
+        assert (max(text), found.notes.scaled) == (1, True), walk
