@@ -128,7 +128,7 @@ class Hit:
     @property
     def path_text(self) -> str:
         """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
-        return ", ".join(map(str, self.path))
+        return "; ".join(map(str, self.path))
 
 
 class PassageIds(list[str]):

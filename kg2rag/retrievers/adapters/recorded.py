@@ -60,8 +60,9 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        given : the path of a TREC run file; a frame with query_id, passage_id and score, a query's best hit first; or a
-            mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
+        given : the path of a TREC run file; a frame with query_id, passage_id and score, a query's best hit first; a
+            `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be
+            numbers.
         name : that of the file where not given.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -70,6 +71,8 @@ class Recorded(Retriever):
         if isinstance(given, Path | str):
             with reading(path := Path(given), "Is it a run over this corpus?", ValueError):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
+        if _is_ranx_run(given):
+            return cls.of(given.to_dict(), corpus, name or given.name or "", queries)
         if isinstance(given, pd.DataFrame):
             if lacking := [column for column in FIELDS if column not in given.columns]:
                 raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
@@ -159,11 +162,14 @@ def as_system(name: str, given: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given
-    if type(given).__module__.startswith("ranx.") and hasattr(given, "to_dict"):  # a Run, which need not be installed
-        given = given.to_dict()
-    if isinstance(given, pd.DataFrame | Mapping):
+    if isinstance(given, pd.DataFrame | Mapping) or _is_ranx_run(given):
         return Recorded.of(given, data.corpus, name, [question.id for question in data.questions])
     return Answering(data.corpus, given, name) if callable(given) else given
+
+
+def _is_ranx_run(given: object) -> bool:
+    """Whether it is a `ranx.Run`, by its module: ranx takes seconds to import."""
+    return type(given).__module__.partition(".")[0] == "ranx" and hasattr(given, "to_dict")
 
 
 def _hits(found: Any, query: object) -> list[tuple[str, float]]:

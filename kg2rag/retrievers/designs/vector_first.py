@@ -45,8 +45,10 @@ WORDS = Words(
         ("graph_boost", "boost", ""),
         ("domain_schema", "types", "they reach a language model that links, too"),
         ("mode", "linker", '"ngram(limit=1000)+llm(MODEL@BASE_URL)"; no model by default'),
+        ("enabled, graph_enabled", "use_graph", ""),
         ("retrieval_strategy, relationship_path", "VectorFirstNotes", "its fields of these names"),
         ("source_type", "Hit.stage", '"vector" or "graph_augmented"'),
+        ("kb_id", "kb", "the knowledge base itself"),
         ("graph_context", "kg2rag.context(…).graph_context", ""),
     ),
 )
@@ -106,7 +108,12 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     def __post_init__(self) -> None:
         if self.types is not None:
-            object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
+            types = (self.types,) if isinstance(self.types, str) else tuple(self.types)
+            if not types:
+                raise ParameterError(
+                    "types is empty, so no entity could be linked: name types, or leave it out for all."
+                )
+            object.__setattr__(self, "types", types)
         super().__post_init__()
 
     @cached_property
@@ -152,7 +159,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
             formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
         elif self.scoring == "product":
             augmented, formula = augmented * (strength * confidence), f"{formula} · strength · confidence"
-        paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
+        paths = TriplePaths(self.kb.graph, leading, attrgetter("path")) if leading else {}
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
             {"vector": "dense", "graph_augmented": "graph"},

@@ -66,6 +66,15 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
         Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
 
 
+def test_a_run_of_ranx_is_a_system() -> None:
+    run = ranx.Run({"q1": {"c": 3.0, "a": 1.0}, "q2": {"b": 0.5, "a": 0.4}}, name="theirs")
+    assert Recorded.of(run, CORPUS).name == "theirs"
+    assert ids(Recorded.of(run, CORPUS)) == [["c", "a"], ["b", "a"]]
+    data = kg2rag.QADataset("two", CORPUS, (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1})))
+    result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"], progress=False)
+    assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
+
+
 def test_a_recorded_run_stands_beside_ours_with_the_same_scores(tmp_path: Path) -> None:
     bundled = kg2rag.load("bundled")
     bm25 = kg2rag.BM25(KnowledgeBase.build(bundled.corpus))

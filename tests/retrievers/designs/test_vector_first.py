@@ -144,6 +144,17 @@ def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBa
     assert found.notes.tokens == 3
 
 
+def test_without_the_graph_nothing_of_it_is_read(kb: KnowledgeBase) -> None:
+    before = kb.counts["graph reads"]
+    VectorFirst(kb, use_graph=False).retrieve(ASKED)
+    assert kb.counts["graph reads"] == before
+
+
+def test_an_empty_schema_is_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(ParameterError, match="types"):
+        VectorFirst(kb, types=[])
+
+
 def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:
     questions = (Question("q", ASKED, {"p3": 1}), Question("r", ASKED, {"p2": 1}))
     data = QADataset("hosts", kb.corpus, questions)

@@ -168,7 +168,7 @@ class LLMAnalyser:
             total = sum(given.values())
             if all(abs(total - whole) > NEARLY * whole for whole in (1, 100)):
                 raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
-            weights = {side: weight / total for side, weight in given.items()}
+            weights = {side: round(weight / total, 9) for side, weight in given.items()}
             analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
         return analyses
 

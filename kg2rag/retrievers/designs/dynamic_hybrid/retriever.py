@@ -30,9 +30,14 @@ WORDS = Words(
     "dynamic hybrid",
     (
         ("dense, sparse, pattern", "weights", "by these names; `sides` names other systems for them"),
-        ("analyzeQuery, llm", "analyser", '"rules", "llm(MODEL@BASE_URL)", "learned(FILE)", and chains of them'),
+        (
+            "analyzeQuery, analyzer, llm",
+            "analyser",
+            '"rules", "llm(MODEL@BASE_URL)", "learned(FILE)", and chains of them',
+        ),
         ("k", "constant", "of the reciprocal rank fusion"),
         ("graphSearch", "graph", '"graph_augmented" searches the graph given, as the design does'),
+        ("search", "DynamicHybrid.retrieve", "with `weights` for one query"),
         ("query_type, reasoning", "HybridNotes", "its fields of these names"),
     ),
 )
@@ -110,6 +115,14 @@ class DynamicHybrid(Retriever):
             said: dict[str, Any] = {**vars(of), "weights": dict(of.weights), "inputs": one.notes.inputs}
             fused.append(replace(one, notes=HybridNotes(one.notes.formula, one.notes.source, **said)))
         return fused
+
+    def retrieve(
+        self, query: str | Query, k: int = 10, weights: Sequence[float] | Mapping[str, float] | None = None
+    ) -> Ranking:
+        """The ranking of one query; `weights` of the sides take the place of the analyser's."""
+        if weights is None:
+            return super().retrieve(query, k)
+        return replace(self, analyser="rules", weights=weights).retrieve(query, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every side and load the vocabulary."""

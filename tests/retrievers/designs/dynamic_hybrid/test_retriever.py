@@ -129,3 +129,14 @@ def test_a_hit_says_what_each_side_gave_to_its_score_and_where_that_looked(kb: K
 def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         DynamicHybrid(kb, **settings)  # type: ignore[arg-type]
+
+
+def test_weights_may_be_given_for_one_query(kb: KnowledgeBase) -> None:
+    system = DynamicHybrid(kb)
+    weights = {"dense": 0.0, "sparse": 1.0, "pattern": 0.0, "graph": 0.0}
+    found = system.retrieve("streaming text response", 3, weights=weights)
+    assert found.passage_ids == BM25(kb).retrieve("streaming text response", 3).passage_ids
+    assert found.notes.weights == weights
+    assert system.retrieve("streaming text response", 3).notes.weights != weights
+    with pytest.raises(ParameterError, match="weights"):
+        system.retrieve("text", weights={"dense": 1.0})
