@@ -128,7 +128,7 @@ class Method(ABC):
 
     def join(self, contributions: FloatArray) -> FloatArray:
         """(n_rankings, n_rows) contributions, NaN where a ranking lacks a row -> (n_rows,) scores: their sum."""
-        return np.nan_to_num(contributions, nan=0.0).sum(axis=0)
+        return np.asarray(np.nan_to_num(contributions, nan=0.0).sum(axis=0))
 
     def formula(self, terms: Sequence[str], labels: Sequence[Sequence[str]]) -> PerStage:
         """The formula of a fused score, of the terms of the rankings; `labels` are the stages of each."""

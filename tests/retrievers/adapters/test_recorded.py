@@ -71,7 +71,7 @@ def test_a_run_of_ranx_is_a_system() -> None:
     assert Recorded.of(run, CORPUS).name == "theirs"
     assert ids(Recorded.of(run, CORPUS)) == [["c", "a"], ["b", "a"]]
     data = kg2rag.QADataset("two", CORPUS, (kg2rag.Question("q1", "?", {"c": 1}), kg2rag.Question("q2", "?", {"a": 1})))
-    result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"], progress=False)
+    result = kg2rag.compare({"theirs": run}, data, metrics=["recall@1"])
     assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
 
 
