@@ -51,16 +51,20 @@ def _qualified_name(metric: Metric) -> str:
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
     """Of each system its parameters, what was tuned, and its remark; of several seeds, the first."""
-    first = {name: seeds[0] for name, seeds in systems.items()}
-    tuning = {name: provenance.tuning(system, data) for name, system in first.items()}
-    remarks = {name: provenance.remark(system) for name, system in first.items()}
-    return {
-        "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": {name: provenance.identity(system, record=True) for name, system in first.items()},
-        "tuning": {name: numbers for name, numbers in tuning.items() if numbers},
-        "seeds": {name: [repr(system) for system in seeds] for name, seeds in systems.items() if len(seeds) > 1},
-        "remarks": {name: remark for name, remark in remarks.items() if remark},
-    }
+    record: dict[str, Any] = {"systems": {}, "parameters": {}, "tuning": {}, "seeds": {}, "remarks": {}}
+    for name, seeds in systems.items():
+        first = seeds[0]
+        record["systems"][name] = repr(first)
+        record["parameters"][name] = provenance.identity(first, record=True)
+        tuning = provenance.tuning(first, data)
+        if tuning:
+            record["tuning"][name] = tuning
+        if len(seeds) > 1:
+            record["seeds"][name] = [repr(system) for system in seeds]
+        remark = provenance.remark(first)
+        if remark:
+            record["remarks"][name] = remark
+    return record
 
 
 def _record_runs(
@@ -69,19 +73,31 @@ def _record_runs(
     """How each system used its graph, how long it took, and what its run read; of several seeds, mostly the first."""
     first_systems = {name: seeds[0] for name, seeds in systems.items()}
     first_runs = {name: seeds[0] for name, seeds in runs.items()}
-    ms = {name: sum(seed.ms_per_query for seed in seeds) / len(seeds) for name, seeds in runs.items()}
-    build = {name: sum(seed.build_seconds for seed in seeds) for name, seeds in runs.items()}
-    answering = sum(milliseconds * questions / 1000 for milliseconds in ms.values() if not math.isnan(milliseconds))
-    graph_systems = [name for name, first in first_runs.items() if _uses_graph(first)]
     return {
-        "graph_use": graph_use({name: first.rankings for name, first in first_runs.items()}),
-        "graph_systems": graph_systems,
-        "ms_per_query": {name: None if math.isnan(value) else round(value, 3) for name, value in ms.items()},
-        "build_seconds": {name: round(seconds, 3) for name, seconds in build.items()},
-        "seconds": round(sum(build.values()) + answering, 3),
-        "not_cached": {name: first.not_cached for name, first in first_runs.items() if first.not_cached},
-        **provenance.of_runs({name: first.about for name, first in first_runs.items()}, first_systems),
+        "graph_use": graph_use({name: run.rankings for name, run in first_runs.items()}),
+        "graph_systems": [name for name, run in first_runs.items() if _uses_graph(run)],
+        **_record_times(runs, questions),
+        "not_cached": {name: run.not_cached for name, run in first_runs.items() if run.not_cached},
+        **provenance.of_runs({name: run.about for name, run in first_runs.items()}, first_systems),
     }
+
+
+def _record_times(runs: Mapping[str, Sequence[Run]], questions: int) -> dict[str, Any]:
+    """Milliseconds per query, the mean over seeds (None if unknown), seconds to build, their sum, and all seconds."""
+    ms_per_query: dict[str, float | None] = {}
+    build_seconds = {}
+    seconds = 0.0
+    for name, seeds in runs.items():
+        build = sum(run.build_seconds for run in seeds)
+        ms = sum(run.ms_per_query for run in seeds) / len(seeds)
+        build_seconds[name] = round(build, 3)
+        seconds += build
+        if math.isnan(ms):
+            ms_per_query[name] = None
+        else:
+            ms_per_query[name] = round(ms, 3)
+            seconds += ms * questions / 1000
+    return {"ms_per_query": ms_per_query, "build_seconds": build_seconds, "seconds": round(seconds, 3)}
 
 
 def _uses_graph(run: Run) -> bool:

@@ -74,17 +74,18 @@ class Metric:
         if _RANK_BIASED_PRECISION.fullmatch(name) and float(name.removeprefix("rbp")) > 0:
             return cls(name, name)
         match = _BASE_AND_DEPTH.fullmatch(name)
-        base, depth, tokens = match.groups() if match else (name, None, None)
-        if base in WHOLE and depth:
-            raise ValueError(f"Metric {name!r}: {base} defines its depth and takes no '@k'. Write {base!r}.")
-        if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
+        if match is None or match[1] not in (*CUT, *WHOLE, *SUPPORT):
             if name in FUNCTIONS.names():
                 return cls(name, name, function=FUNCTIONS[name])
             raise ValueError(_unknown_metric(name))
-        number = int(depth) if depth else None
+        base, depth, tokens = match.groups()
+        if depth is None:
+            return cls(name, base)
+        if base in WHOLE:
+            raise ValueError(f"Metric {name!r}: {base} defines its depth and takes no '@k'. Write {base!r}.")
         if tokens:
-            return cls(name, base, tokens=number)
-        return cls(name, base, k=number)
+            return cls(name, base, tokens=int(depth))
+        return cls(name, base, k=int(depth))
 
 
 def _unknown_metric(name: str) -> str:
@@ -127,6 +128,12 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
         raise TypeError(f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}.")
     if not parsed:
         raise ValueError(f"No metric given. Known: {known_metrics()}.")
+    _check_metrics(parsed, k)
+    return parsed
+
+
+def _check_metrics(parsed: Sequence[Metric], k: int | None) -> None:
+    """Raise ValueError if two metrics have one name, or one reads deeper than `k`."""
     names = [metric.name for metric in parsed]
     for metric in parsed:
         if names.count(metric.name) > 1:
@@ -135,7 +142,6 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
             raise ValueError(
                 f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
             )
-    return parsed
 
 
 def _metric(metric: str | MetricFunction) -> Metric:

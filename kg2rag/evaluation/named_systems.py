@@ -136,20 +136,34 @@ def _over_graphs(named: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple
         raise ValueError("No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example.")
     if all(_is_system(system) for _, system in named):
         raise ValueError("Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}.")
+    bases_of = {graph: _knowledge_bases(graph, bases) for graph, bases in graphs.items()}
     systems: list[tuple[str, Any]] = []
     for name, system in named:
         if _is_system(system):
             systems.append((name, system))
-            continue
-        strategy = partial(build, system) if isinstance(system, str) else system
-        if not callable(strategy):
-            raise TypeError(f"Strategy {name!r} is {called(system)}, which is no function of a knowledge base.")
-        for graph, bases in graphs.items():
-            kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
-            if not all(isinstance(kb, KnowledgeBase) for kb in kbs):
-                raise TypeError(f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build.")
-            systems.append((f"{name}.{graph}", [strategy(kb) for kb in kbs]))
+        else:
+            strategy = _strategy(name, system)
+            for graph, bases in bases_of.items():
+                systems.append((f"{name}.{graph}", [strategy(kb) for kb in bases]))
     return systems
+
+
+def _knowledge_bases(graph: str, bases: Any) -> Sequence[KnowledgeBase]:
+    """The knowledge bases of a graph: one, or a placebo's under several seeds."""
+    kbs = [bases] if isinstance(bases, KnowledgeBase) else bases
+    if not isinstance(kbs, list | tuple) or not all(isinstance(kb, KnowledgeBase) for kb in kbs):
+        raise TypeError(f"Graph {graph!r} is {bases!r}, no KnowledgeBase. Make one with KnowledgeBase.build.")
+    return kbs
+
+
+def _strategy(name: str, system: Any) -> Callable[[KnowledgeBase], Any]:
+    """A function that builds a strategy, or a system of the catalogue, over a knowledge base."""
+    if isinstance(system, str):
+        return partial(build, system)
+    if not callable(system):
+        raise TypeError(f"Strategy {name!r} is {called(system)}, which is no function of a knowledge base.")
+    strategy: Callable[[KnowledgeBase], Any] = system
+    return strategy
 
 
 def _seeds(name: str, given: Any) -> list[Any]:

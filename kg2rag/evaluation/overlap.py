@@ -117,16 +117,8 @@ class Agreement(HtmlPage):
         scores : recall of questions judged before, see `Labelling`.
         baseline : the system that the others are compared with; the first by default.
         """
-        rows: dict[str, Mapping[str, Any]] = {}
-        for query in self.queries:
-            rows[query.id] = {"id": query.id, "question": query.text}
-        if self.data is not None:
-            rows.update(self.data.rows)
-        pool = {}
-        for query_id, hits in self.pool().items():
-            open_hits = [hit for hit in hits if hit not in rows[query_id].get("judged", ())]
-            if open_hits:
-                pool[query_id] = open_hits
+        rows = self._rows()
+        pool = self._open_pool(rows)
         runs = {}
         for rankings in zip(*self.rankings.values(), strict=True):
             runs[rankings[0].query_id] = [ranking.passage_ids for ranking in rankings]
@@ -141,6 +133,24 @@ class Agreement(HtmlPage):
             baseline=names.index(baseline) if baseline in names else 0,
             planning=planning_constants(len(scores) + len(pool)),
         )
+
+    def _rows(self) -> dict[str, Mapping[str, Any]]:
+        """Question -> its row in the file of questions; with data, the rows of all its questions."""
+        rows: dict[str, Mapping[str, Any]] = {}
+        for query in self.queries:
+            rows[query.id] = {"id": query.id, "question": query.text}
+        if self.data is not None:
+            rows.update(self.data.rows)
+        return rows
+
+    def _open_pool(self, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+        """The pool without hits that were judged before, and without questions that have no other hit."""
+        pool = {}
+        for query_id, hits in self.pool().items():
+            open_hits = [hit for hit in hits if hit not in rows[query_id].get("judged", ())]
+            if open_hits:
+                pool[query_id] = open_hits
+        return pool
 
     def _corpus(self) -> Corpus | None:
         """The corpus of the first hit that knows one."""

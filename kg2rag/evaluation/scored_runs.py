@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -142,20 +143,13 @@ def score_runs(
     k : hits per query; the deepest point of the recall curve.
     """
     names = [metric.name for metric in metrics]
-    depths = sorted({depth for depth in DEPTHS if depth < k} | {k})
+    depths = _curve_depths(k)
     recalls = [Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names]
-    frames_of_seeds = {
-        name: [
-            checked_scores(seed_run.rankings, data, [*metrics, *recalls], unit=unit, tokens=tokens)
-            for seed_run in seed_runs
-        ]
-        for name, seed_runs in runs.items()
-    }
+    score_run = partial(checked_scores, data=data, metrics=[*metrics, *recalls], unit=unit, tokens=tokens)
+    frames_of_seeds = {name: [score_run(run.rankings) for run in seed_runs] for name, seed_runs in runs.items()}
     frames = {name: mean_frame(seed_frames) for name, seed_frames in frames_of_seeds.items()}
     first_rankings = {name: seed_runs[0].rankings for name, seed_runs in runs.items()}
-    all_rankings = {
-        name: [ranking for seed_run in seed_runs for ranking in seed_run.rankings] for name, seed_runs in runs.items()
-    }
+    all_rankings = {name: _all_rankings(seed_runs) for name, seed_runs in runs.items()}
     per_query = per_query_table(frames, data, names, first_rankings)
     per_seed = _means_per_seed(frames_of_seeds, names)
     read_depths = sorted({metric.k or k for metric in metrics if metric.tokens is None})
@@ -167,6 +161,15 @@ def score_runs(
         "sizes": returned_sizes(all_rankings, tokens, read_depths),
         "scores": score_table(per_query, names, baseline, per_seed, seed=seed),
     }
+
+
+def _curve_depths(k: int) -> list[int]:
+    """The depths of the recall curve: those of `DEPTHS` below k, and k."""
+    return [*(depth for depth in DEPTHS if depth < k), k]
+
+
+def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
+    return [ranking for run in runs for ranking in run.rankings]
 
 
 def mean_frame(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

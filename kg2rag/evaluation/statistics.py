@@ -64,7 +64,7 @@ def interval_of_mean(
     """
     from scipy.stats import bootstrap
 
-    table, one = columns(values)
+    table, is_single = columns(values)
     if bounds is not None and not (bounds[0] - EQUAL <= table.min() and table.max() <= bounds[1] + EQUAL):
         raise ValueError(
             f"Scores lie between {table.min():g} and {table.max():g}, bounds are {bounds}. Pass the range of the "
@@ -75,29 +75,34 @@ def interval_of_mean(
     equal = np.ptp(table, axis=1) <= EQUAL
     binary = ((table == 0) | (table == 1)).all(axis=1) & ~equal & (bounds == (0.0, 1.0))
     if bounds is not None:
-        score, others = table[equal, 0], _wilson(np.zeros(1), n)[1]
-        low[equal], high[equal] = score - others * (score - bounds[0]), score + others * (bounds[1] - score)
+        score = table[equal, 0]
+        unseen = _wilson(np.zeros(1), n)[1]
+        low[equal] = score - unseen * (score - bounds[0])
+        high[equal] = score + unseen * (bounds[1] - score)
     low[binary], high[binary] = _wilson(table[binary].sum(axis=1), n)
-    rest = ~equal & ~binary & (n > 1)
-    if rest.any():
-        low[rest], high[rest] = bootstrap(
-            (table[rest],),
+    graded = ~equal & ~binary & (n > 1)
+    if graded.any():
+        low[graded], high[graded] = bootstrap(
+            (table[graded],),
             np.mean,
             paired=True,  # the same questions for every column
             n_resamples=resamples,
             axis=-1,
-            batch=max(1, _CELLS // table[rest].size),
+            batch=max(1, _CELLS // table[graded].size),
             rng=np.random.default_rng(seed),
         ).confidence_interval  # by BCa
-    return (low[0], high[0]) if one else (low, high)
+    return (low[0], high[0]) if is_single else (low, high)
 
 
 def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     from scipy.stats import norm
 
-    z, share = norm.isf((1 - 0.95) / 2), successes / n
-    centre, width = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    return np.maximum(0, (centre - width) / (1 + z**2 / n)), np.minimum(1, (centre + width) / (1 + z**2 / n))
+    z = norm.isf((1 - 0.95) / 2)
+    share = successes / n
+    centre = share + z**2 / (2 * n)
+    width = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    scale = 1 + z**2 / n
+    return np.maximum(0, (centre - width) / scale), np.minimum(1, (centre + width) / scale)
 
 
 def interval_of_sum(
@@ -114,8 +119,10 @@ def interval_of_sum(
     (0.288, 0.712)
     """
     factors = np.reshape(weights, (-1, *(1,) * (np.ndim(means) - 1)))
-    below, above = factors * (means - low), factors * (high - means)
-    downwards, upwards = np.where(factors < 0, above, below), np.where(factors < 0, below, above)
+    below = factors * (means - low)
+    above = factors * (high - means)
+    downwards = np.where(factors < 0, above, below)
+    upwards = np.where(factors < 0, below, above)
     total = (factors * means).sum(axis=0)
     return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt((upwards**2).sum(axis=0))
 
@@ -131,34 +138,36 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
     seed, tests : of the swaps, where they are drawn, and how many tests are in the family: so many more swaps are drawn
         that its smallest p can be below .001 after correction.
     """
-    table, one = columns(differences)
+    table, is_single = columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
     p = np.array([_exact(row) for row in table])
-    left = np.isnan(p)
-    p[left] = _resampled(table[left], max(RESAMPLES, 4_000 * tests), seed)
-    return p[0] if one else p
+    not_exact = np.isnan(p)
+    p[not_exact] = _resampled(table[not_exact], max(RESAMPLES, 4_000 * tests), seed)
+    return p[0] if is_single else p
 
 
 def in_units(values: FloatArray) -> IntArray | None:
-    """Values as whole numbers of the largest unit that divides them all; None where there is none."""
+    """Values as whole numbers of the largest unit that divides them all; None if there is none."""
     for unit in _UNITS:
-        whole = np.rint(values * unit).astype(np.int64)
-        if (np.abs(values * unit - whole) <= EQUAL * unit).all():
-            return np.asarray(whole // max(1, int(np.gcd.reduce(whole))))
+        counts = np.rint(values * unit).astype(np.int64)
+        if (np.abs(values * unit - counts) <= EQUAL * unit).all():
+            return np.asarray(counts // max(1, int(np.gcd.reduce(counts))))
     return None
 
 
 def _exact(differences: FloatArray) -> float:
-    """The p-value of one test; NaN where there is no unit, or counting would take too long."""
-    whole = in_units(differences[differences != 0])
-    tail = None if whole is None else _tail(np.abs(whole), int(abs(whole.sum())))
+    """The p-value of one test; NaN if there is no unit, or counting would take too long."""
+    counts = in_units(differences[differences != 0])
+    if counts is None:
+        return np.nan
+    tail = _tail(np.abs(counts), int(abs(counts.sum())))
     return np.nan if tail is None else min(1.0, 2 * float(tail.sum()))
 
 
 def _tail(sizes: IntArray, least: int) -> FloatArray | None:
     """The chance of each sum that one of two equal systems may win, up to where the other is `least` ahead.
 
-    One that wins w of the total is behind by total - 2 w. None where that would take too long.
+    A system that wins w of the total is behind by total - 2 w. None if that would take too long.
     """
     last = (int(sizes.sum()) - least) // 2
     if len(sizes) * last > _STEPS:
@@ -173,14 +182,20 @@ def _tail(sizes: IntArray, least: int) -> FloatArray | None:
 
 
 def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
-    rng, observed = np.random.default_rng(seed), np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
-    beyond, drawn, open_ = np.ones(len(table)), np.ones(len(table)), np.arange(len(table))
-    step, left = max(1, _CELLS // table.shape[1]), resamples
-    while left > 0 and len(open_):
-        signs = rng.integers(0, 2, (min(step, left), table.shape[1])) * 2.0 - 1
-        beyond[open_] += (np.abs(signs @ table[open_].T) >= observed[open_]).sum(axis=0)
-        drawn[open_] += len(signs)
-        open_, left = open_[beyond[open_] < _ENOUGH], left - step
+    """(n_tests,) p-values of (n_tests, n_queries) differences, by random swaps until p is known well enough."""
+    rng = np.random.default_rng(seed)
+    observed = np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
+    beyond = np.ones(len(table))  # the observed sum counts as one
+    drawn = np.ones(len(table))
+    undecided = np.arange(len(table))
+    step = max(1, _CELLS // table.shape[1])
+    remaining = resamples
+    while remaining > 0 and len(undecided):
+        signs = rng.integers(0, 2, (min(step, remaining), table.shape[1])) * 2.0 - 1
+        beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(axis=0)
+        drawn[undecided] += len(signs)
+        undecided = undecided[beyond[undecided] < _ENOUGH]
+        remaining -= step
     return np.asarray(beyond / drawn)
 
 
@@ -202,20 +217,24 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 def t_test(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     """p-values of the paired t-test and effect sizes (Cohen's d_z), (n_columns,) each, of (n_queries, n_columns).
 
-    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and d_z 0, or where the
+    d_z = t / sqrt(n) [Lakens, Front. Psychol. 4:863 (2013), Eq. 7]. Without any spread p is 1 and d_z 0, or, if the
     difference is not 0, 0 and infinite. Blank (NaN) for a single query.
     """
     from scipy.stats import ttest_1samp
 
     table = columns(differences)[0]
-    equal, varied = np.abs(table[:, 0]) <= EQUAL, np.ptp(table, axis=1) > EQUAL
-    p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, table[:, 0]))
-    if table.shape[1] < 2:
-        p[:], d[:] = np.nan, np.nan
-    elif varied.any():
+    n_queries = table.shape[1]
+    if n_queries < 2:
+        return np.full(len(table), np.nan), np.full(len(table), np.nan)
+    is_zero = np.abs(table[:, 0]) <= EQUAL
+    p = np.where(is_zero, 1.0, 0.0)
+    effect = np.where(is_zero, 0.0, np.copysign(np.inf, table[:, 0]))
+    varied = np.ptp(table, axis=1) > EQUAL
+    if varied.any():
         test = ttest_1samp(table[varied], 0.0, axis=1)
-        p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(table.shape[1])
-    return p, d
+        p[varied] = test.pvalue
+        effect[varied] = test.statistic / np.sqrt(n_queries)
+    return p, effect
 
 
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:
@@ -229,27 +248,38 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     `differences` : (n_queries, n_columns). `tests` : in the family; the level is divided by it, as Holm's smallest.
     """
     table = np.abs(columns(differences)[0])
-    found = [_detectable(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
-    return np.asarray(np.array(found, dtype=np.float64) / table.shape[1])
+    sums = [_detectable_sum(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
+    return np.asarray(np.array(sums, dtype=np.float64) / table.shape[1])
 
 
-def _detectable(sizes: FloatArray, level: float, seed: int) -> float:
-    """Of one pair, the smallest sum of differences that is seen often enough."""
-    whole = in_units(sizes)
-    if whole is None or (chance := _tail(whole, 0)) is None:
-        whole = np.maximum(1, np.rint(sizes / sizes.max() * 60)).astype(np.int64)  # coarse, which does for an estimate
-        chance = _tail(whole, 0)
-    total, significant = int(whole.sum()), np.flatnonzero(2 * np.cumsum(chance if chance is not None else 1) <= level)
+def _detectable_sum(sizes: FloatArray, level: float, seed: int) -> float:
+    """The smallest sum of the differences of one pair that is seen often enough; NaN if none is."""
+    counts, chance = _counts_and_tail(sizes)
+    total = int(counts.sum())
+    significant = np.flatnonzero(2 * np.cumsum(chance) <= level)
     if not len(sizes) or not len(significant):
         return float("nan")
     critical = total - 2 * int(significant[-1])
-    drawn = np.random.default_rng(seed).random((SIMULATIONS, len(whole)))
+    drawn = np.random.default_rng(seed).random((SIMULATIONS, len(counts)))
     low, high = 0.5, 1.0  # the share of questions that one system wins, of those that differ
     for _ in range(12):  # halvings: to .0002
         share = (low + high) / 2
-        seen = (2 * ((drawn < share) @ whole) - total >= critical).mean()  # what is won less what is lost
-        low, high = (share, high) if seen < POWER else (low, share)
+        seen = (2 * ((drawn < share) @ counts) - total >= critical).mean()  # wins less losses
+        if seen < POWER:
+            low = share
+        else:
+            high = share
     return float((2 * high - 1) * sizes.sum())
+
+
+def _counts_and_tail(sizes: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Differences as whole numbers of a unit, and the chances of `_tail`; of a coarse unit if there is no exact one."""
+    counts = in_units(sizes)
+    chance = None if counts is None else _tail(counts, 0)
+    if counts is None or chance is None:
+        counts = np.maximum(1, np.rint(sizes / sizes.max() * 60)).astype(np.int64)
+        chance = _tail(counts, 0)
+    return counts, np.ones(1) if chance is None else chance
 
 
 def interval_of_difference(

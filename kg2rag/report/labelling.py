@@ -73,7 +73,7 @@ class Labelling(HtmlPage):
     def key(self) -> str:
         """A checksum of everything that is asked and shown, the texts of the passages included."""
         content = as_json([[*map(dict, self.questions)], self.pool, self._passages()])
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     def _passages(self) -> dict[str, tuple[str, str]]:
         """Passage id -> title and the beginning of the text, both "" if they are unknown."""

@@ -66,8 +66,6 @@ def page(
     further : views that are shown below, such as waterfalls.
     """
     config = sheet.config
-    metric = sheet.metrics[0]
-    tests = tests or {}
     scripts = data or {}
     body = render(
         "report.html.j2",
@@ -77,8 +75,7 @@ def page(
         questions="page.js" in scripts,
         figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
-        pairs=list(pair_rows(sheet, tests["pairs"], metric)) if "pairs" in tests else [],
-        placebos=list(placebo_rows(sheet, tests["placebos"], metric)) if "placebos" in tests else [],
+        **_tests(sheet, tests or {}),
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),
         label="Questions without gold" if "label.js" in scripts else "",
@@ -86,6 +83,14 @@ def page(
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
     return document(headline(config), body, scripts)
+
+
+def _tests(sheet: ScoreSheet, tests: Mapping[str, pd.DataFrame]) -> dict[str, list[tuple[str, ...]]]:
+    """The rows of pairs and of placebos in the first metric; none for a table that is missing."""
+    metric = sheet.metrics[0]
+    pairs = list(pair_rows(sheet, tests["pairs"], metric)) if "pairs" in tests else []
+    placebos = list(placebo_rows(sheet, tests["placebos"], metric)) if "placebos" in tests else []
+    return {"pairs": pairs, "placebos": placebos}
 
 
 def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class QuestionExplanation(HtmlPage):
-    """A question, what is known about it, and one explanation per system; made by `explain`.
+    """A question, its gold and answers, and one explanation per system; made by `explain`.
 
     `gold`, `answers` : empty for a question that is not in the data set.
     """
@@ -30,11 +30,11 @@ class QuestionExplanation(HtmlPage):
     id: str = ""
 
     def facts(self) -> dict[str, str]:
-        """What is known about the question."""
+        """Id, answer and gold of the question, as far as they are known."""
         if not self.id:
-            return {"gold": "not known: the question is new to the set"}
-        known = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
-        return {name: value for name, value in known.items() if value}
+            return {"gold": "unknown: the question is new to the set"}
+        facts = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
+        return {name: value for name, value in facts.items() if value}
 
     @property
     def title(self) -> str:
@@ -46,7 +46,7 @@ class QuestionExplanation(HtmlPage):
         from markupsafe import Markup
 
         # An explanation escapes its own texts.
-        columns = [(name, Markup(one.html())) for name, one in self.explanations.items()]  # noqa: S704
+        columns = [(name, Markup(explanation.html())) for name, explanation in self.explanations.items()]  # noqa: S704
         return render("explained.html.j2", explained=self, columns=columns)
 
     def __repr__(self) -> str:
@@ -56,8 +56,10 @@ class QuestionExplanation(HtmlPage):
 
 
 def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> QuestionExplanation:
-    """What some systems return for a question, and why.
+    """The hits of some systems for a question, and why each was retrieved.
 
+    Parameters
+    ----------
     question : the id or the text of a question of the set, or any other question, whose gold is unknown.
     k : hits shown. Gold beyond them is named with its rank, if it has one.
 
@@ -66,19 +68,23 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
     if not systems:
         raise ValueError("No system to explain. Name at least one.")
     require_k(k)
-    known, query = find_question(data, question)
-    asked, ids = known or Question("", query.text, gold={}), data.corpus.ids
-    gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(asked).items()}
+    in_data, query = find_question(data, question)
+    asked = in_data or Question("", query.text, gold={})
+    ids = data.corpus.ids
+    gold = {gold_id: tuple(ids[row] for row in rows) for gold_id, rows in data.gold_rows(asked).items()}
     explanations = {}
     for name, system in systems.items():
         ranking = system.retrieve(query, max(k, len(data.corpus)))
-        texts = {}
-        for id_ in ranking.passage_ids[:k]:
-            passage = data.corpus[data.corpus.row(id_)]  # by id: rows of a loaded ranking are positions in its own ids
-            words = excerpt(passage.text)
-            texts[id_] = f"{passage.title}: {words}" if passage.title and passage.title != id_ else words
+        texts = {passage_id: _shown_text(data, passage_id) for passage_id in ranking.passage_ids[:k]}
         explanations[name] = Explanation(ranking, k, texts, "", gold)
     return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
+
+
+def _shown_text(data: QADataset, passage_id: str) -> str:
+    """Title, unless it is the id, and the beginning of the text."""
+    passage = data.corpus[data.corpus.row(passage_id)]  # by id: rows of a loaded ranking are positions in its ids
+    text = excerpt(passage.text)
+    return f"{passage.title}: {text}" if passage.title and passage.title != passage_id else text
 
 
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
@@ -86,13 +92,14 @@ def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
 
     ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
     """
-    wanted, ids = given.strip(), [question.id for question in data.questions]
-    for named in (ids, [question.text.strip() for question in data.questions]):
-        if wanted in named:
-            at = named.index(wanted)
-            return data.questions[at], data.queries[at]
-    near = get_close_matches(wanted, ids, n=3, cutoff=0.5) if wanted else ids[:3]
-    if near and len(wanted.split()) < 2 and "?" not in wanted:
+    text = given.strip()
+    ids = [question.id for question in data.questions]
+    for names in (ids, [question.text.strip() for question in data.questions]):
+        if text in names:
+            i = names.index(text)
+            return data.questions[i], data.queries[i]
+    near = get_close_matches(text, ids, n=3, cutoff=0.5) if text else ids[:3]
+    if near and len(text.split()) < 2 and "?" not in text:
         raise ValueError(
             f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "
             "several words, a name that is not spelt like an id, or a question mark."

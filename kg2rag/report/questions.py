@@ -81,22 +81,29 @@ class QuestionWriter:
 
     def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         top = ranking.top(MAX_HITS)
-        codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
-        stages = [ranking.stages[code] for code in codes]
-        columns = {name: column for name, column in top.score_parts.items() if not np.isnan(column).all()}
-        formulas = {stage: self._formula(ranking, stage) for stage in ranking.stages}
         return {
             "passages": [self._passage(passage_id) for passage_id in top.passage_ids],
             "scores": [_short_number(score) for score in top.scores],
-            "stages": [self.shared.number_of("labels", stage_label(ranking, stage)) for stage in stages],
-            "formulas": [formulas[stage] for stage in stages],
-            "parts": self.shared.number_of("parts", list(columns)),
-            "values": [[_short_number(column[i]) for column in columns.values()] for i in range(len(top))],
+            **self._stages(top),
+            **self._score_parts(top),
             "paths": [self._path(ranking, int(row)) for row in top.rows],
             "gold": _gold_ranks(ranking, gold),
             "length": len(ranking),
             "notes": [[name, text[:MAX_NOTE_CHARACTERS]] for name, text in notes_of(ranking).items()],
         }
+
+    def _stages(self, top: Ranking) -> dict[str, Any]:
+        """The numbers of the label and of the formula of each hit's stage."""
+        codes = np.zeros(len(top), int) if top.stage_codes is None else top.stage_codes
+        labels = [self.shared.number_of("labels", stage_label(top, stage)) for stage in top.stages]
+        formulas = [self._formula(top, stage) for stage in top.stages]
+        return {"stages": [labels[code] for code in codes], "formulas": [formulas[code] for code in codes]}
+
+    def _score_parts(self, top: Ranking) -> dict[str, Any]:
+        """The number of the names of the score's parts, and their values for each hit."""
+        columns = {name: column for name, column in top.score_parts.items() if not np.isnan(column).all()}
+        values = [[_short_number(column[i]) for column in columns.values()] for i in range(len(top))]
+        return {"parts": self.shared.number_of("parts", list(columns)), "values": values}
 
     def _formula(self, ranking: Ranking, stage: str) -> int:
         terms = terms_of(ranking, stage)

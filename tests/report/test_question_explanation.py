@@ -64,7 +64,7 @@ def test_a_new_question_is_asked_and_no_gold_is_claimed() -> None:
     system = Fixed((0,))
     found = explain({"one": system}, data(), "Who painted it?")
     assert system.asked == [Query("new", "Who painted it?")]
-    assert found.facts() == {"gold": "not known: the question is new to the set"}
+    assert found.facts() == {"gold": "unknown: the question is new to the set"}
     assert found.explanations["one"].missed() == {}
 
 

@@ -32,20 +32,22 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
     `totals` : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
-    losses, several = [loss for loss in LOST_AT[:-1] if totals[loss].iloc[-1]], len(totals) > 1
-    heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(totals) + 0.2] if several else [])]
-    made = figure(sum(heights) + 0.9)
-    made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
-    axes = made.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    losses = [loss for loss in LOST_AT[:-1] if totals[loss].iloc[-1]]
+    heights = [0.36 * (len(losses) + 2) + 0.2]
+    if len(totals) > 1:
+        heights.append(0.36 * len(totals) + 0.2)
+    drawing = figure(sum(heights) + 0.9)
+    drawing.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
+    axes = drawing.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _fall(axes[0], totals.iloc[-1], losses)
-    if several:
+    if len(totals) > 1:
         _stacks(axes[1], totals)
-    return made
+    return drawing
 
 
 def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
-    """All, each loss where the bars before it end, and what is left."""
-    gold, left = int(whole["gold"]), int(whole["gold"])
+    """Bars of all gold, of each loss from the end of the bar before, and of the gold that was found."""
+    gold = left = int(whole["gold"])
     names = ["all gold", *losses, "found"]
     for place, name in enumerate(names):
         count = gold if name == "all gold" else int(whole[name])
@@ -62,17 +64,24 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
 
 
 def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
-    """Write a bar's count: right of it, inside it where the axis ends there, or left of it where it is too slim."""
+    """Write a bar's count right of it; at the end of the axis inside it, or left of it if it is too slim."""
     text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
-    beside, inside = ends[1] <= 0.85 * gold, count > 0.2 * gold
-    style: Any = {"ha": "left" if beside else "right", "color": INK if beside or not inside else PAPER, "fontsize": 9}
-    at, shift = (ends[1] if beside or inside else ends[0], place), (4 if beside else -4, 0)
-    axis.annotate(text, at, shift, textcoords="offset points", va="center", **style)
+    start, end = ends
+    if end <= 0.85 * gold:
+        x, shift, side, colour = end, 4, "left", INK
+    elif count > 0.2 * gold:
+        x, shift, side, colour = end, -4, "right", PAPER
+    else:
+        x, shift, side, colour = start, -4, "right", INK
+    style: Any = {"ha": side, "va": "center", "color": colour, "fontsize": 9}
+    axis.annotate(text, (x, place), (shift, 0), textcoords="offset points", **style)
 
 
 def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     """Found first, then the losses from the last step to the first, so that the nearest to found is beside it."""
-    ends, places, gold = np.zeros(len(totals)), list(range(len(totals))), totals["gold"].to_numpy(dtype=float)
+    ends = np.zeros(len(totals))
+    places = list(range(len(totals)))
+    gold = totals["gold"].to_numpy(dtype=float)
     for loss in (loss for loss in reversed(LOST_AT) if totals[loss].any()):
         counts = totals[loss].to_numpy(dtype=float)
         widths = counts / gold
@@ -95,8 +104,8 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
 
     `table` : columns rung, note and the metric, in [0, 1] or NaN.
     """
-    made = figure(0.42 * len(table) + 0.7)
-    axis = made.subplots()
+    drawing = figure(0.42 * len(table) + 0.7)
+    axis = drawing.subplots()
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
@@ -110,7 +119,7 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     axis.set_xlim(0, 1.15)
     axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False)
     bare(axis, edge=False)
-    return made
+    return drawing
 
 
 def network(
@@ -136,20 +145,26 @@ def network(
         axis.text(0.5, 0.5, "an empty graph", ha="center", va="center", color=GREY)
         return picture
     places = nx.spring_layout(nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200)
-    arrows: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
-    for head, tail, about in graph.edges(data=True):
-        arrows.setdefault((head, tail), []).append(about)
-    for (head, tail), parallel in arrows.items():
-        names = filter(None, dict.fromkeys(str(one.get("relation", "")) for one in parallel))
-        strength = max(float(one.get("strength", 5.0)) for one in parallel)
-        _arrow(axis, places[head], places[tail], "\n".join(names) if relations else "", 0.5 + strength / 8)
+    _draw_triples(axis, graph, places, relations=relations)
     for node, place in places.items():
-        dot, colour, weight = (90, PALETTE[1], "bold") if node in highlight else (40, PALETTE[0], "normal")
-        axis.scatter(place[0], place[1], s=dot, color=colour, zorder=3)
-        around = [places[other] - place for other in set(nx.all_neighbors(graph, node)) - {node}]
-        _label(axis, place, str(node), around, weight=weight)
+        is_highlighted = node in highlight
+        colour = PALETTE[1] if is_highlighted else PALETTE[0]
+        axis.scatter(place[0], place[1], s=90 if is_highlighted else 40, color=colour, zorder=3)
+        around = [places[neighbour] - place for neighbour in set(nx.all_neighbors(graph, node)) - {node}]
+        _label(axis, place, str(node), around, weight="bold" if is_highlighted else "normal")
     axis.margins(0.16, 0.08)
     return picture
+
+
+def _draw_triples(axis: Axes, graph: nx.Graph, places: Any, *, relations: bool) -> None:
+    """One arrow from each head to each tail, labelled with the relations of its triples, as wide as the strongest."""
+    arrows: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    for head, tail, attributes in graph.edges(data=True):
+        arrows.setdefault((head, tail), []).append(attributes)
+    for (head, tail), triples in arrows.items():
+        names = dict.fromkeys(str(triple["relation"]) for triple in triples if triple.get("relation"))
+        strength = max(float(triple.get("strength", 5.0)) for triple in triples)
+        _arrow(axis, places[head], places[tail], "\n".join(names) if relations else "", 0.5 + strength / 8)
 
 
 def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
@@ -160,8 +175,8 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
     head = {**style, "arrowstyle": "-|>", "shrinkA": 0, "mutation_scale": 11}
     axis.annotate("", xy=tuple(end), xytext=last, arrowprops=head, zorder=1)
     if text:
-        at = start + 0.42 * (end - start)  # nearer to where it comes from: the head is at the other end
-        axis.text(at[0], at[1], text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
+        x, y = start + 0.42 * (end - start)  # nearer to the head entity: the arrow's head is at the other end
+        axis.text(x, y, text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
 
 
 def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:

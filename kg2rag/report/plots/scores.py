@@ -30,23 +30,25 @@ def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
 
     Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric, mean, ci_low, ci_high.
-    `shown` : the one metric of all panels, where "metric" names data sets.
+    `shown` : the one metric of all panels, if "metric" names data sets.
     """
-    metrics, systems = (list(dict.fromkeys(scores[column])) for column in ("metric", "system"))
+    metrics = list(dict.fromkeys(scores["metric"]))
+    systems = list(dict.fromkeys(scores["system"]))
     across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
-    made, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
-    made.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
+    drawing, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
+    drawing.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
     factors = scales(scores, shown)
     for axis, metric in zip(axes, metrics, strict=True):
         part = scores[scores["metric"] == metric].set_index("system").loc[systems]
         _bar_panel(axis, part, metric, factors[metric], baseline)
-    return made
+    return drawing
 
 
 def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
     systems = list(part.index)
     mean, low, high = (part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high"))
-    places, hues = np.arange(len(systems)), [mark.colour for mark in marks(systems, baseline).values()]
+    places = np.arange(len(systems))
+    hues = [mark.colour for mark in marks(systems, baseline).values()]
     axis.barh(places, mean, height=0.62, color=hues, alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
     axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
@@ -69,16 +71,19 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
 def difference_plot(table: pd.DataFrame) -> Figure:
     """One panel per group: differences as points with their intervals, on the same rows and scale; a line at none.
 
-    A point is filled where the interval leaves out 0.
+    A point is filled if the interval leaves out 0.
 
     `table` : columns group, name, difference, low, high in [-1, 1], shown in points; a name that a group lacks has an
     empty row there.
     """
-    groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
-    made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
-    least, most = 100 * min(0, table["low"].min()), 100 * max(0, table["high"].max())
+    groups = list(dict.fromkeys(table["group"]))
+    names = list(dict.fromkeys(table["name"]))
+    drawing, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
+    lowest = 100 * min(0, table["low"].min())
+    highest = 100 * max(0, table["high"].max())
+    margin = 0.05 * (highest - lowest)
     for axis, group in zip(axes, groups, strict=True):
-        axis.set_xlim(least - 0.05 * (most - least), most + 0.05 * (most - least))
+        axis.set_xlim(lowest - margin, highest + margin)
         part = table[table["group"] == group]
         places = np.array([names.index(name) for name in part["name"]])
         middle, low, high = (part[column].to_numpy(dtype=float) * 100 for column in ("difference", "low", "high"))
@@ -90,14 +95,14 @@ def difference_plot(table: pd.DataFrame) -> Figure:
         axis.set_yticks(range(len(names)), names, parse_math=False)
         axis.set_ylim(len(names) - 0.5, -0.5)
         bare(axis, grid="x")
-    return made
+    return drawing
 
 
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
 
     The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
-    group is framed, several where they tie. It marks no significance.
+    group is framed, or several if they tie. No significance is marked.
 
     `means` : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
     Raises ValueError: the baseline is none of the systems.
@@ -108,13 +113,13 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(map(str, means.columns))}.")
     order = means.mean().sort_values(ascending=False, kind="stable").index
     values = 100 * means[order].T.to_numpy(dtype=float)
-    apart = values - 100 * means[baseline].to_numpy(dtype=float)
-    limit = max(float(np.nanmax(np.abs(apart))), 1.0)
-    made = figure(0.7 + 0.3 * len(order))
-    axis = made.subplots()
-    image = axis.imshow(apart, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
+    differences = values - 100 * means[baseline].to_numpy(dtype=float)
+    limit = max(float(np.nanmax(np.abs(differences))), 1.0)
+    drawing = figure(0.7 + 0.3 * len(order))
+    axis = drawing.subplots()
+    image = axis.imshow(differences, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
     for (row, column), value in np.ndenumerate(values):
-        ink = PAPER if abs(apart[row, column]) > 0.7 * limit else INK  # on the darkest cells
+        ink = PAPER if abs(differences[row, column]) > 0.7 * limit else INK  # on the darkest cells
         axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
         if value == np.nanmax(values[:, column]):
             axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
@@ -122,10 +127,10 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
     axis.spines[:].set_visible(False)
-    bar = made.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
+    bar = drawing.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
     bar.set_label(f"points from {baseline}", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, labelcolor=INK)
-    return made
+    return drawing
 
 
 def graph_reach(reach: pd.DataFrame) -> Figure:
@@ -134,7 +139,7 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
     `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
     """
     types = list(dict.fromkeys(reach["type"]))
-    made, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
+    drawing, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
     for axis, type_ in zip(axes, types, strict=True):
         part = reach[reach["type"] == type_]
         for column, (_, colour, style) in _LINES.items():
@@ -145,11 +150,12 @@ def graph_reach(reach: pd.DataFrame) -> Figure:
         axis.set_xticks(part["hops"], list(map(str, part["hops"])))
         axis.set_ylim(-2, 103)
         bare(axis, grid="y")
-    labels, text = [label for label, _, _ in _LINES.values()], {"fontsize": 9.5, "color": INK}
-    made.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
-    made.supxlabel("triples walked from the question's entities", **text)
-    made.supylabel("reached, per cent", **text)
-    return made
+    labels = [label for label, _, _ in _LINES.values()]
+    text = {"fontsize": 9.5, "color": INK}
+    drawing.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    drawing.supxlabel("triples walked from the question's entities", **text)
+    drawing.supylabel("reached, per cent", **text)
+    return drawing
 
 
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
@@ -158,54 +164,61 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends where they are NaN.
     """
     by_tokens = curve.index.name == "tokens"
-    made = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
-    axis = made.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
+    drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
+    axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
     depths = curve.index.to_numpy(dtype=float)
-    drawn_as = marks(curve.columns, baseline)
-    for name, mark in drawn_as.items():
+    mark_of = marks(curve.columns, baseline)
+    for name, mark in mark_of.items():
         line: Any = {"linestyle": mark.dashes, "marker": mark.dots, "markersize": 4, "markevery": 0.12}
         axis.plot(depths, 100 * curve[name].to_numpy(dtype=float), color=mark.colour, linewidth=1.9, **line)
-    if len(depths) > 1:
-        axis.set_xscale("log")
-        axis.set_xlim(depths[0], depths[-1])
-    ticks = [tick for e in range(6) for n in (1, 2, 5) if depths[0] <= (tick := n * 10**e) <= depths[-1]]
-    axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axis.minorticks_off()
-    lowest, highest = np.nanmin(curve.to_numpy(dtype=float)), np.nanmax(curve.to_numpy(dtype=float))
-    bottom = 10 * math.floor(10 * float(lowest) - 1e-9)
-    top = min(100.0, 10 * math.ceil(10 * float(highest) + 1e-9))
+    _log_axis(axis, float(depths[0]), float(depths[-1]))
+    recalls = curve.to_numpy(dtype=float)
+    bottom = 10 * math.floor(10 * float(np.nanmin(recalls)) - 1e-9)
+    top = min(100.0, 10 * math.ceil(10 * float(np.nanmax(recalls)) + 1e-9))
     axis.set_ylim(max(bottom, 0), max(top, bottom + 10) + 1)
     bare(axis, grid="y")
     axis.set_xlabel("tokens returned" if by_tokens else "passages retrieved, k", fontsize=9.5, color=INK)
     axis.set_ylabel("recall, per cent" if by_tokens else "recall@k, per cent", fontsize=9.5, color=INK)
     ends = 100 * curve.ffill().iloc[-1].dropna()
-    _name_lines(axis, {str(name): float(end) for name, end in ends.items()}, drawn_as)
-    return made
+    _name_lines(axis, {str(name): float(end) for name, end in ends.items()}, mark_of)
+    return drawing
 
 
 token_curve = recall_curve
 
 
-def _name_lines(axis: Axes, ends: Mapping[str, float], drawn_as: Mapping[str, Mark]) -> None:
-    """Write each name beside the end of its line, moved apart where they would touch, with a piece of the line."""
+def _log_axis(axis: Axes, first: float, last: float) -> None:
+    """A log scale with ticks at 1, 2, 5, 10, 20 and so on; of a single depth, that tick."""
+    if last > first:
+        axis.set_xscale("log")
+        axis.set_xlim(first, last)
+    ticks = [step * 10**exponent for exponent in range(6) for step in (1, 2, 5)]
+    ticks = [tick for tick in ticks if first <= tick <= last]
+    axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axis.minorticks_off()
+
+
+def _name_lines(axis: Axes, ends: Mapping[str, float], mark_of: Mapping[str, Mark]) -> None:
+    """Write each name beside the end of its line, with a piece of the line; names that would touch are moved apart."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     bottom, top = axis.get_ylim()
     figure = axis.get_figure(root=True)
     assert figure is not None
     gap = (top - bottom) * LINE / (figure.get_figheight() * axis.get_position().height)
-    places: dict[str, float] = {}
+    heights: dict[str, float] = {}
     for name in sorted(ends, key=lambda name: -ends[name]):
-        places[name] = min(ends[name], min(places.values(), default=math.inf) - gap)
-    lift = max(0.0, bottom + gap / 2 - min(places.values()))
-    texts, across = [], axis.get_yaxis_transform()
-    for name, place in places.items():
-        colour, dashes, dots = drawn_as[name]
+        heights[name] = min(ends[name], min(heights.values(), default=math.inf) - gap)
+    lift = max(0.0, bottom + gap / 2 - min(heights.values()))
+    texts = []
+    across = axis.get_yaxis_transform()
+    for name, height in heights.items():
+        colour, dashes, dots = mark_of[name]
         key: Any = {"color": colour, "linewidth": 1.9, "linestyle": dashes, "marker": dots, "markersize": 4}
-        at = [0.15 * KEY, 0.5 * KEY, 0.85 * KEY]
-        axis.plot(1 + np.array(at), [place + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
+        key_points = 1 + np.array([0.15, 0.5, 0.85]) * KEY
+        axis.plot(key_points, [height + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
         style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK, "transform": across}
-        texts.append(axis.text(1 + KEY, place + lift, f"{name}  {ends[name]:.1f}", **style))
+        texts.append(axis.text(1 + KEY, height + lift, f"{name}  {ends[name]:.1f}", **style))
     # The axes' right edge is moved so that the texts beside it fit: constrained layout gives long ones too little.
     renderer = FigureCanvasAgg(figure).get_renderer()
     widest = max(text.get_window_extent(renderer).width for text in texts)

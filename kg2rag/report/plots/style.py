@@ -35,7 +35,7 @@ WIDTH = 9.4
 
 
 def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> None:
-    """Leave the axis its data, where `edge`, its lower edge with ticks, and the lines of a `grid`."""
+    """Leave the axis its data, with `edge` its lower edge with ticks, and the lines of a `grid`."""
     for side in ("top", "right", "left", *(() if edge else ("bottom",))):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(GREY)
@@ -48,7 +48,7 @@ def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> 
 
 
 def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
-    """An empty figure, of the common width where no other is given; in inches. What is written in it is no formula."""
+    """An empty figure, in inches; its texts are never read as formulas."""
     from matplotlib.figure import Figure
 
     class PlainFigure(Figure):
@@ -68,18 +68,18 @@ def _without_formulas(figure: Figure) -> Iterator[None]:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
         text.set_text(visible(text.get_text()))
-    with rc_context({"text.parse_math": False}):  # ticks are made while they are drawn
+    with rc_context({"text.parse_math": False}):  # ticks are drawing while they are drawn
         yield
 
 
 def panels(names: Sequence[str], across: int, row: float, above: float = 0) -> tuple[Figure, list[Axes]]:
     """A figure of one panel per name, `across` in a row of that height, that share the vertical axis."""
     down = math.ceil(len(names) / across)
-    made = figure(above + down * row)
-    axes = list(made.subplots(down, across, squeeze=False, sharey=True).flat)
+    drawing = figure(above + down * row)
+    axes = list(drawing.subplots(down, across, squeeze=False, sharey=True).flat)
     for axis in axes[len(names) :]:
         axis.set_visible(False)
-    return made, axes[: len(names)]
+    return drawing, axes[: len(names)]
 
 
 def to_svg(figure: Figure, name: str) -> Markup:
@@ -108,7 +108,7 @@ def to_svg(figure: Figure, name: str) -> Markup:
 
 def _attributes(style: re.Match[str]) -> str:
     """Declarations of a style as attributes of the element: a page's policy forbids styles that lie in elements."""
-    pairs = (one.split(":", 1) for one in style[1].split(";") if ":" in one)
+    pairs = (declaration.split(":", 1) for declaration in style[1].split(";") if ":" in declaration)
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
@@ -134,17 +134,18 @@ def marks(systems: Iterable[str], baseline: str) -> dict[str, Mark]:
     A system of the catalogue has its own hue in every figure, and so has a variant such as "kg2rag.llm"; any other name
     has the hue that the figure uses least. Systems of one hue get their dashes in the order given.
     """
-    own = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
-    used = [hue for name, hue in own.items() if hue is not None and name != baseline]
-    drawn, given = Counter[str](), dict[str, Mark]()
-    for name, hue in own.items():
+    colour_of = {name: catalogue.colour(_STEM.sub("", name)) for name in systems}
+    used = [colour for name, colour in colour_of.items() if colour is not None and name != baseline]
+    n_drawn: Counter[str] = Counter()
+    mark_of = {}
+    for name, colour in colour_of.items():
         if name == baseline:
-            given[name] = _BASELINE
+            mark_of[name] = _BASELINE
             continue
-        if hue is None:
-            hue = min(PALETTE, key=used.count)
-            used.append(hue)
-        at = drawn[hue]
-        given[name] = Mark(hue, DASHES[at % len(DASHES)], DOTS[at // len(DASHES) % len(DOTS)])
-        drawn[hue] += 1
-    return given
+        if colour is None:
+            colour = min(PALETTE, key=used.count)
+            used.append(colour)
+        number = n_drawn[colour]
+        mark_of[name] = Mark(colour, DASHES[number % len(DASHES)], DOTS[number // len(DASHES) % len(DOTS)])
+        n_drawn[colour] += 1
+    return mark_of
