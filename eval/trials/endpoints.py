@@ -38,7 +38,7 @@ def asked(url: str, kind: str, prompts: int = 1, timeout: float = 30) -> str:
         model = kg2rag.ChatModel(url, "m", api_key_env=None, retries=0, timeout=timeout)
         return repr(model.complete_many([f"Say {i}." for i in range(prompts)]))[:500]
     try:
-        encoder = kg2rag.EndpointEncoder("m", url)
+        encoder = kg2rag.EndpointEncoder(url, "m")
         return repr(encoder.encode([f"text {i}" for i in range(prompts)], kg2rag.Store()).shape)
     except (OSError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"[:500]

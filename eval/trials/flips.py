@@ -22,7 +22,7 @@ def work(url: str, texts: str = "documents") -> list[Any]:
     import kg2rag
 
     data = kg2rag.load(texts)
-    encoders = [lambda texts: [[len(text), text.count("e")] for text in texts], kg2rag.EndpointEncoder("m", url)]
+    encoders = [lambda texts: [[len(text), text.count("e")] for text in texts], kg2rag.EndpointEncoder(url, "m")]
     found: list[Any] = [[(p.id, p.title, p.text) for p in data.corpus]]
     queries = [kg2rag.Query(str(i), f"{name} wrote a letter") for i, name in enumerate(("Ada", "Grace"))]
     for encoder in encoders:

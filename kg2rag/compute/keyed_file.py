@@ -44,7 +44,7 @@ class DamagedEntryWarning(UserWarning):
 
 
 class DamagedFileError(OSError):
-    """No row of a keyed file can be read, or the file was written by another program."""
+    """A keyed file is malformed, or another program wrote it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,10 @@ class KeyedFile:
     path: Path
 
     def find(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """The values of the keys that the file has; DamagedFileError if no row of it can be read."""
+        """The values of the keys that the file has.
+
+        A malformed file is renamed, with a DamagedEntryWarning, and its sound rows are read over into a new one.
+        """
         if not self.path.is_file():
             return {}
         with suppress(OSError):  # of a file that may only be read
@@ -97,7 +100,7 @@ class KeyedFile:
                 rows = file.execute("SELECT key, value, digest FROM entries")
                 sound = [is_sound(*row) for row in rows]
         except DamagedFileError as error:
-            return str(error.__cause__ or error.strerror)
+            return error.strerror
         if message != b"ok":
             return str(message.decode(errors="replace"))
         if not all(sound):
@@ -136,22 +139,24 @@ class KeyedFile:
                 return use(file)
         except DamagedFileError:
             with claimed(self.path.parent, self.path.name):
-                self._recover()
+                try:
+                    with self._opened() as file:
+                        return use(file)  # another process has mended it
+                except DamagedFileError as error:
+                    self._recover(error.strerror)
         with self._opened() as file:
             return use(file)
 
-    def _recover(self) -> None:
-        """Read the sound rows of a malformed file over into a new one; DamagedFileError if it has none."""
-        damage = self.damage()
-        if damage is None:  # another process was here
-            return
-        if next(_sound_rows(self.path), None) is None:
-            raise self._damaged(damage)
+    def _recover(self, damage: str) -> None:
+        """Set a malformed file aside, and read its sound rows over into a new one."""
         aside = self.set_aside()
         with self._opened() as file:
             file.executemany(_INSERT, _sound_rows(aside))
             (count,) = file.execute("SELECT count(*) FROM entries").fetchone()
-        message = f"{self.path} is damaged ({damage}). {count:,} rows of it were read; the old file is {aside.name}."
+        message = (
+            f"{self.path} is damaged ({damage}). It is renamed to {aside.name}. {count:,} of its rows were read; the "
+            "others are computed again, or paid again if they were answers: stop here if you have a copy of the file."
+        )
         warnings.warn(message, DamagedEntryWarning, stacklevel=4)
 
     @contextmanager
@@ -189,8 +194,7 @@ class KeyedFile:
         return not isinstance(error, sqlite3.OperationalError) or name == "SQLITE_ERROR"
 
     def _damaged(self, reason: str) -> DamagedFileError:
-        advice = "Restore it from a copy, or rename it: then a new one is begun, and what it held is computed again."
-        return DamagedFileError(errno.EIO, f"{reason}. {advice}", str(self.path))
+        return DamagedFileError(errno.EIO, reason, str(self.path))
 
     def _first_page(self) -> bytes:
         try:

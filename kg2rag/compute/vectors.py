@@ -6,7 +6,6 @@ The array is mapped into memory, in the order of the texts; the file answers for
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.atomic_write import mapped
-from kg2rag.compute.keyed_file import DamagedEntryWarning, DamagedFileError
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
@@ -80,7 +78,7 @@ class VectorCache:
 
     def _fill(self, vectors: Matrix, row_of: Mapping[bytes, int]) -> dict[bytes, int]:
         """Fill the rows whose keys the file has; the other keys with their rows."""
-        stored = self._read(list(row_of))
+        stored = self.file.find(list(row_of))
         for key, vector in stored.items():
             vectors[row_of[key]] = np.frombuffer(vector, dtype=np.float32)
         return {key: row for key, row in row_of.items() if key not in stored}
@@ -88,7 +86,7 @@ class VectorCache:
     def find(self, texts: Sequence[str]) -> dict[str, Matrix]:
         """The vectors, (dim,), of those texts that the file has."""
         text_of = {self._key(text): text for text in texts}
-        stored = self._read(list(text_of))
+        stored = self.file.find(list(text_of))
         return {text: np.frombuffer(stored[key], dtype=np.float32) for key, text in text_of.items() if key in stored}
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
@@ -104,16 +102,6 @@ class VectorCache:
     def _key(self, text: str) -> bytes:
         content = f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).digest()
-
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors of some keys, as bytes; a file that cannot be read is set aside, and a new one begun."""
-        try:
-            return self.file.find(keys)
-        except DamagedFileError as error:
-            aside = self.file.set_aside()
-            message = f"{error} It is renamed to {aside.name}, and its vectors are computed again."
-            warnings.warn(message, DamagedEntryWarning, stacklevel=4)
-            return {}
 
 
 def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]) -> Matrix:
