@@ -143,7 +143,7 @@ class KeyedFile:
                     with self._opened() as file:
                         return use(file)  # another process has mended it
                 except DamagedFileError as error:
-                    self._recover(error.strerror)
+                    self._recover(str(error.strerror))
         with self._opened() as file:
             return use(file)
 
