@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kg2rag.retrievers.fusion import held_by
 from kg2rag.types import Ranking, sources
 
 DEPTH = 10
@@ -63,9 +64,9 @@ def _brought_passage(ranking: Ranking) -> bool:
     is_graph_stage = np.array([source_of[stage] == GRAPH for stage in ranking.stages])
     from_graph = is_graph_stage[ranking.stage_codes[:DEPTH]]
     for stage, source in source_of.items():
-        part = f"{stage} rank"
-        if source != GRAPH and part in ranking.score_parts:
-            from_graph &= np.isnan(ranking.score_parts[part][:DEPTH])
+        held = held_by(ranking, stage)
+        if source != GRAPH and held is not None:
+            from_graph &= ~held[:DEPTH]
     if "restart" in ranking.score_parts:
         from_graph &= ~(ranking.score_parts["restart"][:DEPTH] > 0)
     return bool(from_graph.any())

@@ -292,6 +292,12 @@ def fuse_rankings(
     ).top(k)
 
 
+def held_by(ranking: Ranking, stage: str) -> BoolArray | None:
+    """(n_hits,) whether each hit of a fused ranking was in the ranking of that name; None if there was none."""
+    scores = ranking.score_parts.get(f"{stage} score")
+    return None if scores is None else ~np.isnan(scores)
+
+
 def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> IntArray:
     """(n_rows,) the stage of each row in the ranking that contributed most, among the labels of all rankings."""
     n_rows = contributions.shape[1]

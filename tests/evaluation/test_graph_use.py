@@ -32,13 +32,14 @@ def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_rea
     assert graph_use({"a": used}) == {"a": {"brought": 0.5, "skipped": {"not all of it": 0.5}}}
 
 
-def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
+@pytest.mark.parametrize("method", ["rrf", "sum", "max"])
+def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more(method: str) -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
         scores = np.arange(len(rows), 0, -1.0)
         return Ranking.from_scores("q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage))
 
-    known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10)
-    fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10)
+    known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10, method)
+    fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10, method)
     assert graph_use({"a": [known]})["a"]["brought"] == 0
     assert graph_use({"a": [known, fresh]})["a"]["brought"] == 0.5
 
