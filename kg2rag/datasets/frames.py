@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
+from kg2rag.datasets.gold import GoldIndex, GoldTarget
 from kg2rag.datasets.reading import Record, Text, check
+from kg2rag.text.records import DataError, quote
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.coerce_corpus import identifier, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
-    "text": ("text", "question", "query"),
-    "gold": ("gold", "gold_ids", "relevant", "passage_id", "doc_id"),
-    "answers": ("answers", "answer"),
+    "text": ("text", "question", "query", "user_input"),
+    "gold": (
+        "gold",
+        "gold_ids",
+        "qrels",
+        "relevant",
+        "relevant_docs",
+        "retrieval_gt",
+        "reference_contexts",
+        "passage_id",
+        "doc_id",
+        "gold_titles",
+    ),
+    "answers": ("answers", "answer", "generation_gt", "reference"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field -> what a column of it may be called; of several, the first counts."""
+
+
+GOLD_SAMPLE = 20
+"""Values of a mapping that tell whether they are gold or questions."""
 
 
 class FrameQuestion(Record):
@@ -46,10 +63,12 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         column is kept as metadata. `kg2rag.types.coerce_corpus.PASSAGE` lists other names of these. Ids are of any
         type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
     questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
-        (list of (head, relation, tail)), and `gold`: the id of a passage, a list of them, or a
-        mapping from id to grade. Ids of documents serve where all gold is such. Questions without gold become
-        `unjudged`; `judged`, a mapping from id to 0, says which hits were found irrelevant, and need not be judged
-        again. Other columns are left out, and counted in `source["notes"]`.
+        (list of (head, relation, tail)), and `gold`: a passage, a list of them, or a mapping from passage to grade.
+        Gold is an id, a path, a page (`a.pdf#page=3`), a title, a heading (`a.md#heading`), or a text that stands in
+        passages; ids of documents serve if all gold is such. {question: gold} serves, too, and the questions of ragas,
+        AutoRAG and LlamaIndex. Questions without gold become `unjudged`; `judged`, a mapping from id to 0, says which
+        hits were found irrelevant, and need not be judged again. Other columns are left out, and counted in
+        `source["notes"]`; so are texts that no passage holds.
     name : how results call it.
 
     Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
@@ -61,30 +80,127 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     QADataset('custom', 1 questions, Corpus(2 passages, 2 documents), pooled)
     """
     table = corpus_of(corpus, f"{name} corpus")
-    asked, where = records(questions, f"{name} questions", QUESTION), f"{name} questions"
-    unread = Counter(field for row in asked for field in row if field not in FrameQuestion.model_fields)
-    for at, row in enumerate(asked, start=1):
-        row["id"] = identifier(row.get("id"), where, at)
-        if isinstance(row.get("answers"), str):
-            row["answers"] = [row["answers"]]
-        if (gold := row.get("gold")) is not None:
-            graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
-            row["gold"] = {identifier(id_, where, at): grade for id_, grade in graded.items()}
+    where = f"{name} questions"
+    index = GoldIndex(table)
+    asked = records(_question_rows(questions, index), where, QUESTION)
+    notes = Counter(
+        f"values of the questions' column {field!r} left out"
+        for row in asked
+        for field in row
+        if field not in FrameQuestion.model_fields
+    )
+    for number, row in enumerate(asked, start=1):
+        _complete(row, where, number)
     rows = check(asked, FrameQuestion, where)
-    said = ((q, tuple(q.answers), tuple(q.triples)) for q in rows if q.gold)
-    made = tuple(Question(q.id, q.text, q.gold, given, q.type, q.hops, triples=facts) for q, given, facts in said)
-    unjudged = tuple(Query(q.id, q.text) for q in rows if not q.gold)
-    notes = {f"values of the questions' column {field!r} left out": count for field, count in unread.items()}
-    notes |= {"questions without gold, not scored": len(unjudged)} if unjudged else {}
+    unit, gold = _resolve(rows, index, where, notes)
+    judged = tuple(
+        Question(row.id, row.text, gold[row.id], tuple(row.answers), row.type, row.hops, triples=tuple(row.triples))
+        for row in rows
+        if gold[row.id]
+    )
+    unjudged = tuple(Query(row.id, row.text) for row in rows if not gold[row.id])
+    if unjudged:
+        notes["questions without gold, not scored"] = len(unjudged)
     # A frame has no file; the corpus's fingerprint says which data a result is about.
-    source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
-    named = {id_ for question in rows for id_ in question.gold}
-    unit: GoldUnit = "document" if not named <= set(table.ids) and named <= set(table.doc_ids) else "passage"
-    dumped = ((q, q.model_dump(exclude={"id", "text"}, exclude_defaults=True)) for q in rows)
-    given = {q.id: {"id": q.id, "question": q.text, **more} for q, more in dumped}
-    return QADataset(name, table, made, unit=unit, source=source, unjudged=unjudged, rows=given)
+    source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": dict(notes)}
+    kept = {row.id: _labelling_row(row, gold[row.id]) for row in rows}
+    return QADataset(name, table, judged, unit=unit, source=source, unjudged=unjudged, rows=kept)
 
 
-def _listed(gold: object) -> list[Any]:
-    many = isinstance(gold, Collection) and not isinstance(gold, str)
-    return [str(one) if isinstance(one, dict | list) else one for one in gold] if many else [gold]  # type: ignore[attr-defined]
+def _question_rows(questions: Any, index: GoldIndex) -> Any:
+    """Questions in the shapes that other libraries give: {question: gold}, and LlamaIndex's queries and relevant_docs.
+
+    A mapping whose values all name something of the corpus, or are lists, has gold as its values, else texts.
+    """
+    queries = getattr(questions, "queries", None)
+    relevant = getattr(questions, "relevant_docs", None)
+    if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
+        return [{"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in queries.items()]
+    if not isinstance(questions, Mapping) or not questions:
+        return questions
+    if all(isinstance(questions.get(part), Mapping) for part in ("queries", "relevant_docs")):
+        relevant = questions["relevant_docs"]
+        return [{"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in questions["queries"].items()]
+    values = list(questions.values())
+    is_gold = all(isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values)
+    if is_gold or all(isinstance(value, str) and index.find(value) for value in values[:GOLD_SAMPLE]):
+        return [{"text": text, "gold": gold} for text, gold in questions.items()]
+    return questions
+
+
+def _is_grades(value: object, index: GoldIndex) -> bool:
+    return isinstance(value, Mapping) and bool(value) and all(index.find(str(name)) for name in value)
+
+
+def _complete(row: dict[str, Any], where: str, number: int) -> None:
+    """Bring the id, the answers and the gold of a question into the shapes of `FrameQuestion`."""
+    row["id"] = identifier(row.get("id"), where, number)
+    if isinstance(row.get("answers"), str):
+        row["answers"] = [row["answers"]]
+    gold = row.get("gold")
+    if gold is not None:
+        graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
+        row["gold"] = {identifier(name, where, number): grade for name, grade in graded.items()}
+
+
+def _flat(gold: object) -> list[Any]:
+    """The pieces of gold: one, a list, or a list of lists as AutoRAG has it."""
+    if not isinstance(gold, Collection) or isinstance(gold, str):
+        return [gold]
+    pieces = list[Any]()
+    for piece in gold:
+        pieces += _flat(piece) if isinstance(piece, list | tuple | set) else [piece]
+    return [str(piece) if isinstance(piece, dict) else piece for piece in pieces]
+
+
+def _resolve(
+    rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]
+) -> tuple[GoldUnit, dict[str, dict[str, int]]]:
+    """The unit of all gold, and question id -> gold id -> grade.
+
+    The unit is the document where all gold names documents, and not all of it passages.
+    """
+    targets = index.find_all(name for row in rows for name in row.gold)
+    for row in rows:
+        for name in row.gold:
+            if targets[name] is None:
+                _report_missing(row, name, index, where, notes)
+    found = [target for target in targets.values() if target is not None]
+    if targets and not found:
+        first = quote(next(iter(targets)))
+        raise DataError(f"{where}: none of the {len(targets)} pieces of gold is in the corpus, such as {first}.")
+    by_document = all(target.document for target in found) and not all(target.passages for target in found)
+    unit: GoldUnit = "document" if by_document else "passage"
+    gold = {row.id: dict[str, int]() for row in rows}
+    for row in rows:
+        for name, grade in row.gold.items():
+            target = targets[name]
+            for id_ in _ids(target, unit, index, notes) if target else ():
+                gold[row.id][id_] = max(grade, gold[row.id].get(id_, 0))
+    return unit, gold
+
+
+def _report_missing(row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]) -> None:
+    """Raise for an id that the corpus lacks; note a text that no passage holds."""
+    if not index.is_text(name):
+        raise DataError(
+            f"{where}, question {row.id!r}: gold {quote(name)} is no passage, document, title or heading of the corpus."
+            f"{index.suggestion(name)} Ids are such as {index.corpus.ids[0]!r}."
+        )
+    notes[f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"] += 1
+
+
+def _ids(target: GoldTarget, unit: GoldUnit, index: GoldIndex, notes: Counter[str]) -> Sequence[str]:
+    if unit == "document":
+        return [target.document]
+    if target.passages:
+        return target.passages
+    notes["gold documents taken as all their passages"] += 1
+    return index.passages_of(target.document)
+
+
+def _labelling_row(row: FrameQuestion, gold: Mapping[str, int]) -> dict[str, Any]:
+    fields = row.model_dump(exclude={"id", "text"}, exclude_defaults=True)
+    if gold:
+        fields["gold"] = dict(gold)
+    return {"id": row.id, "question": row.text, **fields}

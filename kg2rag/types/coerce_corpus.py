@@ -12,7 +12,7 @@ from kg2rag.types.passages import Passage
 
 PASSAGE: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "passage_id", "chunk_id", "docid"),
-    "text": ("text", "contents", "content", "body", "passage", "paragraph"),
+    "text": ("text", "contents", "content", "body", "passage", "paragraph", "page_content"),
     "title": ("title", "name", "headline"),
     "doc_id": ("doc_id", "document_id"),
     "position": ("position",),
@@ -21,9 +21,10 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
 
 
 def corpus_of(given: object, where: str = "corpus") -> Corpus:
-    """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a DataFrame.
+    """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a frame.
 
-    Ids may be of any type, and are places from 0 (of a DataFrame, its index) where there are none. Fields that
+    Frames are of pandas, polars, pyarrow or any library that narwhals knows; documents of LangChain and LlamaIndex are
+    records. Ids may be of any type; without them they are places from 0, or the index of a pandas frame. Fields that
     `PASSAGE` does not name are metadata. DataError names record and field: no text, a wrong type, an id twice.
     """
     if isinstance(given, Corpus):
@@ -54,7 +55,7 @@ def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> li
 
     `names` : field -> what it may be called; of those without an `id`, the place is the id.
     """
-    rows = list(_rows(given, where))
+    rows = list(_rows(given, where, names.get("id", ())))
     columns = dict.fromkeys(column for row in rows for column in row)
     found = {field: next((name for name in called if name in columns), None) for field, called in names.items()}
     ours = {theirs: field for field, theirs in found.items() if theirs is not None}
@@ -62,25 +63,77 @@ def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> li
     return [row if found["id"] else {"id": at, **row} for at, row in enumerate(renamed)]
 
 
-def _rows(given: Any, where: str) -> Iterator[dict[str, Any]]:
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):
-        import pandas as pd
-
-        named = not isinstance(given.index, pd.RangeIndex) and not set(PASSAGE["id"]) & set(map(str, given.columns))
-        # Through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
-        for label, row in zip(given.index, given.to_dict("records"), strict=True):
-            own = {k: plain(v) for k, v in row.items() if not (pd.api.types.is_scalar(v) and pd.isna(v))}
-            yield {str(k): v for k, v in ({"id": label, **own} if named else own).items()}
+def _rows(given: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    frame = _frame(given)
+    if frame is not None:
+        yield from _frame_rows(frame, where, id_names)
         return
     if isinstance(given, Mapping):
         given = [{"id": id_, **(one if isinstance(one, Mapping) else {"text": one})} for id_, one in given.items()]
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        wanted = "a list of texts or of dicts, {id: text} or a DataFrame"
+        wanted = "a list of texts or of dicts, {id: text} or a frame"
         raise TypeError(f"{where}: give {wanted}, not {quote(given)}. kg2rag.from_folder(path) reads files.")
-    for number, one in enumerate(given, start=1):
-        if not isinstance(one, str | Mapping):
-            raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(one)}.")
-        yield {"text": one} if isinstance(one, str) else {k: v for k, v in one.items() if v is not None}
+    for number, item in enumerate(given, start=1):
+        record = _library_document(item)
+        if isinstance(record, str):
+            record = {"text": record}
+        if not isinstance(record, Mapping):
+            raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(item)}.")
+        yield {key: value for key, value in record.items() if value is not None}
+
+
+def _frame(given: Any) -> Any:
+    """A frame of pandas, polars, pyarrow or another library as narwhals has it; None for anything else."""
+    import narwhals as nw
+
+    frame = nw.from_native(given, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a frame with a value; the index of a pandas frame is the id if no column is."""
+    native = frame.to_native()
+    labels: list[Any] = []
+    if hasattr(native, "index") and not set(id_names) & set(map(str, frame.columns)):
+        import pandas as pd
+
+        labels = [] if isinstance(native.index, pd.RangeIndex) else native.index.tolist()
+        twice = native.index[native.index.duplicated()]
+        if labels and len(twice):
+            raise DataError(
+                f"{where}: no column is an id, and the index has {quote(twice[0])} more than once. "
+                "Give a column 'id', or number the rows: frame.reset_index(drop=True)."
+            )
+    for row, values in enumerate(frame.iter_rows(named=True)):
+        fields = {str(name): plain(value) for name, value in values.items() if not _is_missing(value)}
+        yield {"id": labels[row], **fields} if labels else fields
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, or the NaT or NA of pandas, which differ from themselves or have no truth."""
+    if value is None:
+        return True
+    if hasattr(value, "__len__"):
+        return False
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA
+        return True
+
+
+def _library_document(item: Any) -> Any:
+    """A document of LangChain or LlamaIndex as a record: its text, id and metadata; anything else as it is."""
+    metadata = getattr(item, "metadata", None)
+    if not isinstance(metadata, Mapping):
+        return item
+    if isinstance(getattr(item, "page_content", None), str):
+        return {**metadata, "id": getattr(item, "id", None) or metadata.get("id"), "text": item.page_content}
+    if callable(getattr(item, "get_content", None)):
+        document = getattr(item, "ref_doc_id", None)
+        return {**metadata, "id": getattr(item, "node_id", None), "text": item.get_content(), "doc_id": document}
+    return item
 
 
 def plain(value: Any) -> Any:

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kg2rag.datasets.words import words
+
 PROSE, CODE = "prose", "code"
-IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]++")
-_INVISIBLE = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))  # soft hyphen, zero-width characters
 LONGEST_WORD = 60
 """Characters; longer runs are pictures and minified code, which a passage may divide."""
 
@@ -70,11 +69,6 @@ def paragraphs(text: str) -> Iterator[Block]:
 def one_line(text: str) -> str:
     """A text with single blanks in place of line breaks and runs of blanks."""
     return " ".join(text.split())
-
-
-def words(text: str) -> list[str]:
-    """The words of a text for the count of losses: letters and digits without case, an ideograph each."""
-    return _WORD.findall(text.translate(_INVISIBLE).casefold())
 
 
 def lost_words(source: str, texts: Iterable[str]) -> list[str]:

@@ -14,8 +14,9 @@ from typing import Any
 
 import re2
 
-from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, words
+from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.datasets.words import words
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
@@ -54,6 +55,14 @@ def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 def page_document(page: str, remark: str = "") -> FileDocument:
     """The document of a page given as text."""
     source = visible_text(page)
+    try:
+        return _best_parse(page, source, remark)
+    except RecursionError:
+        remark = "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"]))
+        return FileDocument(list(paragraphs(source)), source=source, remark=remark)
+
+
+def _best_parse(page: str, source: str, remark: str) -> FileDocument:
     document = _parse_page(page, "lxml", source, remark)
     if _share_lost(document) > _MANY_LOST:  # lxml stops at 256 elements within each other
         other = _parse_page(page, "html.parser", source, remark)

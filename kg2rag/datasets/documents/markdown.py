@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 FRONT_MATTER_LINES = 1_000
+MAX_NESTING = 100
+"""Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
 _ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
@@ -35,6 +37,21 @@ _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math m
 include image figure toctree bibliography autofunction autoclass automodule r python""".split()
 _TAG = re.compile(r"<(/?)([a-zA-Z][\w:-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HIDDEN = (
+    _COMMENT,
+    re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
+    re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),  # images
+    re.compile(r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"),  # targets of links
+    re.compile(r"(?<=\])\[[^\]\n]*\]"),
+    re.compile(r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"),
+    re.compile(r"(?m)^[ \t>]*(?:```+|~~~+)[^\n`]*$"),
+    re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*\{?[\w-]*\}?"),
+    re.compile(r"(?m)^[ \t]*:[\w-]+:[^\n]*$"),
+    _ALERT,
+    re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
+    re.compile(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?\d{1,9}[.)](?=\s)"),
+)
+"""What a page does not show: comments, scripts, images, targets of links, marks of blocks and options of directives."""
 _KEPT_TAGS = frozenset(
     """a abbr b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure
     font h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark math ol p picture pre q rp rt ruby s samp small source span strike
@@ -70,14 +87,14 @@ def markdown_document(text: str) -> FileDocument:
     front = split_front_matter(text)
     title = front.fields.get("title")
     title_blocks = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
-    tokens, shown = _parse(front.body)
+    tokens = _parse(front.body)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, left_out = tree_blocks(tree)
     names = front.fields.get("aliases") or ()
     aliases = [names] if isinstance(names, str) else [str(alias) for alias in names if isinstance(alias, str)]
     return FileDocument(
         [*title_blocks, *blocks],
-        source=f"{front.text}\n{shown}",
+        source=f"{front.text}\n{visible_text(front.body)}",
         left_out=f"{front.text}\n{left_out}",
         names=tuple(aliases),
     )
@@ -128,7 +145,7 @@ def _markdown() -> MarkdownIt:
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
 
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin)
     parser.use(container_plugin, "any", validate=lambda _params, _markup: True, render=_render_container)
     return parser
@@ -142,8 +159,19 @@ def _render_container(self: Any, tokens: Sequence[Token], index: int, options: A
     return f"<div><p>{escape(title)}</p>\n" if title else "<div>\n"
 
 
-def _parse(text: str) -> tuple[list[Token], str]:
-    """The tokens of a page, ready to be rendered, and the text that they show."""
+def visible_text(text: str) -> str:
+    """The text of a page by a reading of its characters only: without targets, tags and the marks of blocks."""
+    for pattern in _HIDDEN:
+        text = pattern.sub(" ", text)
+    return unescape(_TAG.sub(_hide_tag, text))
+
+
+def _hide_tag(match: re.Match[str]) -> str:
+    return " " if match[2].lower() in _HTML_TAGS else match[0]
+
+
+def _parse(text: str) -> list[Token]:
+    """The tokens of a page, ready to be rendered."""
     if _BLOCK_MARK.search(text):
         text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)  # two blank lines would end an admonition
         text = _TAB.sub(r"\1!!! tab ", text)
@@ -158,8 +186,7 @@ def _parse(text: str) -> tuple[list[Token], str]:
         if token.type == "text" and "[[" in token.content:
             token.type = "html_inline"
             token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
-    shown = [_shown(token) for token in (*tokens, *inline) if not token.children]
-    return tokens, "\n".join(shown)
+    return tokens
 
 
 def _expand_directive(token: Token) -> list[Token]:
@@ -170,8 +197,7 @@ def _expand_directive(token: Token) -> list[Token]:
     lines = token.content.split("\n")
     while lines and _OPTION.fullmatch(lines[0].strip()):
         lines.pop(0)
-    tokens, _ = _parse("\n".join([directive[2], "", *lines]))
-    return tokens
+    return _parse("\n".join([directive[2], "", *lines]))
 
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
@@ -206,10 +232,3 @@ def _wiki_anchor(match: re.Match[str]) -> str:
     target = unescape(match[1]).strip()
     words = unescape(match[2] or "").strip() or target.replace("#", " ").strip()
     return f'<a href="wiki:{escape(target)}">{escape(words)}</a>'
-
-
-def _shown(token: Token) -> str:
-    """The text that a token shows."""
-    if token.type in ("html_block", "html_inline"):
-        return unescape(_TAG.sub(" ", token.content))
-    return token.content if token.type != "image" else ""

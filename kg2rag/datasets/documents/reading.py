@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, most_frequent, one_line, words
+from kg2rag.datasets.documents.blocks import Block, FileDocument, most_frequent, one_line
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import READERS, max_bytes
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter, count_left_out, losses
 from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
+from kg2rag.datasets.words import words
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import Corpus, corpus_of
 

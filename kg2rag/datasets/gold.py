@@ -1,0 +1,212 @@
+"""What people write as gold -> passages or documents: ids, paths, titles, headings, pages, or texts in passages."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from kg2rag.datasets.words import words
+from kg2rag.types import Corpus
+
+WINDOW_WORDS, STRIDE_WORDS = 5, 3
+"""Words of a part of a gold text, which follow each other in a passage that has it; and from one part to the next."""
+TEXT_WORDS = 4
+"""Words from which gold that names nothing is taken for a text."""
+FOUND_SHARE = 0.5
+"""Share of a text's windows that passages must have, and of them that one passage must have to be gold."""
+SIMILAR = 60
+"""Of 100: the likeness of a name from which an error suggests it."""
+_PAGE = re.compile(r"page=(\d+)")
+
+
+class GoldTarget(NamedTuple):
+    """What a piece of gold names: a document, passages, or both where a document is one passage."""
+
+    document: str = ""
+    passages: tuple[str, ...] = ()
+
+
+class GoldIndex:
+    """The passages and documents of a corpus by every name that gold may have for them."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._rows = defaultdict[str, list[int]](list)
+        for row, document in enumerate(corpus.doc_ids):
+            self._rows[document].append(row)
+
+    @cached_property
+    def _passages(self) -> frozenset[str]:
+        return frozenset(self.corpus.ids)
+
+    def find(self, name: str) -> GoldTarget | None:
+        """What a name or a text means; None if the corpus has nothing of it."""
+        return self.find_all([name])[name]
+
+    def find_all(self, names: Iterable[str]) -> dict[str, GoldTarget | None]:
+        """What names and texts mean.
+
+        In this order: an id; a path in another spelling; a page or heading of a document (`a.pdf#page=3`,
+        `a.md#heading`); a title; a heading; a text of which most stands in passages.
+        """
+        found = {name: self._by_name(name) for name in names}
+        texts = [name for name, target in found.items() if target is None and " " in name.strip()]
+        return {**found, **self._by_text(texts)}
+
+    def _by_name(self, name: str) -> GoldTarget | None:
+        document = name if name in self._rows else ""
+        passages = (name,) if name in self._passages else ()
+        if document or passages:
+            return GoldTarget(document, passages)
+        return self._by_path(name) or self._by_fragment(name) or self._by_title(name) or self._by_heading(name)
+
+    def passages_of(self, document: str) -> list[str]:
+        """The ids of a document's passages."""
+        return [self.corpus.ids[row] for row in self._rows[document]]
+
+    def is_text(self, name: str) -> bool:
+        """Whether gold that names nothing is a text."""
+        return len(words(name)) >= TEXT_WORDS
+
+    def suggestion(self, name: str) -> str:
+        """The id or title that is most like a name, as a question for an error; "" if none is."""
+        known = [*self._rows, *dict.fromkeys(filter(None, self.corpus.titles))]
+        close = process.extractOne(name, known, scorer=fuzz.ratio, score_cutoff=SIMILAR)
+        return f" Did you mean {close[0]!r}?" if close else ""
+
+    def _by_path(self, name: str) -> GoldTarget | None:
+        key = path_key(name)
+        if key in self._documents_by_path:
+            return GoldTarget(self._documents_by_path[key])
+        if key in self._passages_by_path:
+            return GoldTarget(passages=(self._passages_by_path[key],))
+        # An absolute path, or a path from another folder, ends in the document's path; a bare name ends a document's.
+        endings = [key[start:] for start in _starts(key)]
+        for ending in endings:
+            if "/" in ending and ending in self._documents_by_path:
+                return GoldTarget(self._documents_by_path[ending])
+        same_name = self._documents_by_ending.get(key, [])
+        return GoldTarget(same_name[0]) if len(same_name) == 1 else None
+
+    @cached_property
+    def _documents_by_path(self) -> Mapping[str, str]:
+        return {path_key(document): document for document in self._rows}
+
+    @cached_property
+    def _documents_by_ending(self) -> Mapping[str, list[str]]:
+        found = defaultdict[str, list[str]](list)
+        for key, document in self._documents_by_path.items():
+            for start in _starts(key):
+                found[key[start:]].append(document)
+        return found
+
+    @cached_property
+    def _passages_by_path(self) -> Mapping[str, str]:
+        return {path_key(id_): id_ for id_ in self.corpus.ids}
+
+    def _by_fragment(self, name: str) -> GoldTarget | None:
+        place, mark, fragment = name.rpartition("#")
+        if not mark:
+            return None
+        document = place if place in self._rows else ""
+        if not document:
+            target = self._by_path(place) or self._by_title(place)
+            document = target.document if target else ""
+        if not document:
+            return None
+        page = _PAGE.fullmatch(fragment.strip())
+        rows = self._rows[document]
+        found = [row for row in rows if (self._has_page(row, int(page[1])) if page else self._has(row, fragment))]
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in found)) if found else None
+
+    def _has_page(self, row: int, page: int) -> bool:
+        fields = self.corpus[row].metadata
+        first = fields.get("page", 0)
+        return bool(first) and first <= page <= fields.get("last_page", first)
+
+    def _has(self, row: int, heading: str) -> bool:
+        return words_key(heading.replace("-", " ")) in self._headings[row]
+
+    @cached_property
+    def _headings(self) -> list[set[str]]:
+        headings = [passage.metadata.get("headings", ()) for passage in self.corpus]
+        return [{words_key(str(text).replace("-", " ")) for text in texts if texts} for texts in headings]
+
+    def _by_title(self, name: str) -> GoldTarget | None:
+        documents = self._documents_by_title.get(words_key(name), [])
+        return GoldTarget(documents[0]) if len(documents) == 1 else None
+
+    @cached_property
+    def _documents_by_title(self) -> Mapping[str, list[str]]:
+        found = defaultdict[str, list[str]](list)
+        for document, rows in self._rows.items():
+            title = words_key(self.corpus.titles[rows[0]])
+            if title:
+                found[title].append(document)
+        return found
+
+    def _by_heading(self, name: str) -> GoldTarget | None:
+        rows = [row for row in range(len(self.corpus)) if self._has(row, name)] if words_key(name) else []
+        documents = {self.corpus.doc_ids[row] for row in rows}
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows)) if len(documents) == 1 else None
+
+    def _by_text(self, texts: Sequence[str]) -> dict[str, GoldTarget | None]:
+        """The passages that hold most of each text, or that it consists of for the most part."""
+        windows = {text: _windows(text) for text in texts}
+        rows_of = {window: list[int]() for parts in windows.values() for window in parts}
+        lengths = list[int]()
+        for row, text in enumerate(self.corpus.table["text"].to_pylist() if texts else ()):
+            parts = words(text)
+            lengths.append(len(parts))
+            runs = zip(*(parts[start:] for start in range(WINDOW_WORDS)), strict=False)
+            for run in {*runs, tuple(parts)} if len(parts) >= WINDOW_WORDS else {tuple(parts)}:
+                if run in rows_of:
+                    rows_of[run].append(row)
+        return {
+            text: self._best_rows([rows_of[window] for window in parts], lengths) for text, parts in windows.items()
+        }
+
+    def _best_rows(self, holders: Sequence[Sequence[int]], lengths: Sequence[int]) -> GoldTarget | None:
+        """The rows that hold most windows of a text; `holders` : window -> the rows that have it."""
+        counts = Counter(row for rows in holders for row in rows)
+        if sum(bool(rows) for rows in holders) < FOUND_SHARE * len(holders) or not counts:
+            return None
+        most = max(counts.values())
+        chosen = [
+            row
+            for row, count in sorted(counts.items())
+            if count == most
+            or count >= FOUND_SHARE * len(holders)
+            or count * STRIDE_WORDS >= FOUND_SHARE * lengths[row]
+        ]
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in chosen))
+
+
+def _windows(text: str) -> list[tuple[str, ...]]:
+    """Runs of words of a text; a text shorter than a window is one."""
+    parts = words(text)
+    last = max(0, len(parts) - WINDOW_WORDS)
+    starts = sorted({*range(0, last + 1, STRIDE_WORDS), last})
+    return [tuple(parts[start : start + WINDOW_WORDS]) for start in starts]
+
+
+def path_key(path: str) -> str:
+    """A path in one spelling: composed letters, `/`, no `./`."""
+    return posixpath.normpath(unicodedata.normalize("NFC", path).replace("\\", "/"))
+
+
+def _starts(path: str) -> Iterable[int]:
+    """Where the parts of a path begin, behind its first."""
+    return (match.end() for match in re.finditer("/", path))
+
+
+def words_key(text: str) -> str:
+    """A text by its words."""
+    return " ".join(words(text))

@@ -1,0 +1,106 @@
+"""Gold as people write it: paths in any spelling, pages, headings, titles, texts, and the shapes of other libraries."""
+
+from __future__ import annotations
+
+import unicodedata
+from types import SimpleNamespace
+
+import pytest
+
+import kg2rag
+from kg2rag.types import Passage
+
+DECOMPOSED = unicodedata.normalize("NFD", "Übersicht.md")
+FARES = "The crossing costs nine crowns for every ship that comes from Ostholm in the summer of the year."
+CORPUS = [
+    Passage(f"sub/{DECOMPOSED}", "Overview", "Everything stands here.", f"sub/{DECOMPOSED}", 0),
+    Passage(
+        "sub/fare.md#0", "Fares", "Sailings\nThe Halina leaves at noon.", "sub/fare.md", 0, {"headings": ["Sailings"]}
+    ),
+    Passage("sub/fare.md#1", "Fares", f"Crossing fee\n{FARES}", "sub/fare.md", 1, {"headings": ["Crossing fee"]}),
+    Passage("a.pdf#0", "Manual", "Marek Lund waits.", "a.pdf", 0, {"page": 1, "last_page": 2}),
+    Passage("a.pdf#1", "Manual", "Ida Berg goes home.", "a.pdf", 1, {"page": 3}),
+]
+
+
+def gold_of(*pieces):
+    data = kg2rag.from_frames(CORPUS, [{"question": "Who?", "gold": list(pieces)}])
+    return data.unit, list(data.questions[0].gold)
+
+
+@pytest.mark.parametrize(
+    ("piece", "expected"),
+    [
+        ("sub/\u00dcbersicht.md", f"sub/{DECOMPOSED}"),
+        ("./sub/fare.md", "sub/fare.md"),
+        ("sub\\fare.md", "sub/fare.md"),
+        ("/home/ida/docs/sub/fare.md", "sub/fare.md"),
+        ("fare.md", "sub/fare.md"),
+        ("Fares", "sub/fare.md"),
+        ("manual", "a.pdf"),
+    ],
+)
+def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(piece, expected):
+    assert gold_of(piece) == ("document", [expected])
+
+
+@pytest.mark.parametrize(
+    ("piece", "expected"),
+    [
+        ("a.pdf#page=2", "a.pdf#0"),
+        ("./a.pdf#page=3", "a.pdf#1"),
+        ("sub/fare.md#crossing-fee", "sub/fare.md#1"),
+        ("Fares#Sailings", "sub/fare.md#0"),
+        ("Crossing fee", "sub/fare.md#1"),
+        ("the  crossing costs NINE crowns for every ship", "sub/fare.md#1"),
+        (f"Fees. {FARES} And so on.", "sub/fare.md#1"),
+    ],
+)
+def test_a_passage_is_known_by_its_page_its_heading_and_its_text(piece, expected):
+    assert gold_of(piece) == ("passage", [expected])
+
+
+def test_documents_beside_passages_are_all_their_passages_and_counted():
+    assert gold_of("sub/fare.md", "a.pdf#page=3") == ("passage", ["sub/fare.md#0", "sub/fare.md#1", "a.pdf#1"])
+
+
+def test_an_unknown_id_is_an_error_that_names_the_nearest():
+    with pytest.raises(ValueError, match=r"sub/fare\.md"):
+        gold_of("sub/fair.md")
+    with pytest.raises(ValueError, match="page=9"):
+        gold_of("a.pdf#page=9")
+
+
+def test_a_text_that_no_passage_holds_is_named_and_its_question_is_not_scored():
+    rows = [
+        {"id": "a", "question": "Who?", "gold": FARES},
+        {"id": "b", "question": "What?", "gold": "Nobody wrote this text"},
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert [question.id for question in data.questions] == ["a"]
+    assert [query.id for query in data.unjudged] == ["b"]
+    assert any("Nobody wrote this text" in note and "'b'" in note for note in data.source["notes"])
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        {"Who waits?": "a.pdf"},
+        {"Who waits?": ["a.pdf"]},
+        {"Who waits?": {"a.pdf": 1}},
+        [{"user_input": "Who waits?", "reference_contexts": ["Marek Lund waits."]}],
+        [{"query": "Who waits?", "retrieval_gt": [["a.pdf#0"]]}],
+        [{"query": "Who waits?", "qrels": {"a.pdf#0": 2}}],
+        {"queries": {"q": "Who waits?"}, "relevant_docs": {"q": ["a.pdf#0"]}, "corpus": {}},
+        SimpleNamespace(queries={"q": "Who waits?"}, relevant_docs={"q": ["a.pdf#0"]}),
+    ],
+)
+def test_the_shapes_of_other_libraries(questions):
+    [question] = kg2rag.from_frames(CORPUS, questions).questions
+    assert question.text == "Who waits?"
+    assert set(question.gold) <= {"a.pdf", "a.pdf#0"}
+
+
+def test_ids_with_texts_are_questions_without_gold():
+    data = kg2rag.from_frames(CORPUS, {"q1": "Who waits at the pier?"})
+    assert [query.text for query in data.unjudged] == ["Who waits at the pier?"]
