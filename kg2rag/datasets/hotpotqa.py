@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Annotated
 
 from pydantic import Field
 
 from kg2rag.datasets.pool import Paragraph, Pool, Schema, pooled
-from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
+from kg2rag.datasets.reading import AS_TUPLES, Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
+
+DISTRACTOR = "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
 
 
 class HotpotRecord(Record):
@@ -28,8 +31,8 @@ class HotpotRecord(Record):
     answer: Text
     type: str = ""
     level: str = ""
-    supporting_facts: list[SentenceName] = Field(min_length=1)
-    context: list[tuple[Text, list[str]]] = Field(min_length=1)
+    supporting_facts: Annotated[list[SentenceName], AS_TUPLES] = Field(min_length=1)
+    context: Annotated[list[tuple[Text, list[str]]], AS_TUPLES] = Field(min_length=1)
 
 
 def question_over_contexts(
@@ -66,7 +69,8 @@ def _judgements(
         paragraph = paragraphs.get(title)
         if title not in titles or (paragraph is None and pool.closed_by):
             lack = pool.closed_by if title in titles else "its context"
-            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {lack}.")
+            advice = "" if pool.closed_by else f" {DISTRACTOR}"
+            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {lack}.{advice}")
         if paragraph is None or not paragraph.has(index):
             pool.notes["supporting sentences that their paragraph does not have"] += 1
         else:

@@ -8,11 +8,12 @@ is its type, and whose first digit is the number of hops; its decomposition name
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
 from pydantic import Field, StrictBool
 
 from kg2rag.datasets.pool import Pool, Schema, pooled
-from kg2rag.datasets.reading import Identifier, Record, Text
+from kg2rag.datasets.reading import AS_RECORDS, FROM_JSON, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
@@ -21,15 +22,16 @@ _SHAPE = re.compile(r"((\d)hop\d*)__")
 
 
 class Paragraph(Record):
-    """One of a question's paragraphs."""
+    """One of a question's paragraphs; `idx` is the number by which a hop names it, its place if it has none."""
 
+    idx: int | None = None
     title: str
     paragraph_text: str
     is_supporting: StrictBool
 
 
 class Hop(Record):
-    """One single-hop question of a decomposition, and the position of the paragraph that answers it."""
+    """One single-hop question of a decomposition, and the `idx` of the paragraph that answers it."""
 
     paragraph_support_idx: int = -1
 
@@ -40,10 +42,10 @@ class MusiqueRecord(Record):
     id: Identifier
     question: Text
     answer: Text
-    answer_aliases: list[str] = Field(default_factory=list)
+    answer_aliases: Annotated[list[str], FROM_JSON] = Field(default_factory=list)
     answerable: StrictBool = True
-    paragraphs: list[Paragraph] = Field(min_length=1)
-    question_decomposition: list[Hop] = Field(default_factory=list)
+    paragraphs: Annotated[list[Paragraph], AS_RECORDS] = Field(min_length=1)
+    question_decomposition: Annotated[list[Hop], AS_RECORDS] = Field(default_factory=list)
 
     @property
     def key(self) -> object:
@@ -57,10 +59,10 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         pool.notes["unanswerable questions left out"] += 1
         return None
     placed, gold, complete = dict[int, str](), dict[str, int](), True
-    for at, one in enumerate(record.paragraphs):
+    for place, one in enumerate(record.paragraphs):
         paragraph = pool.place(one.title, one.paragraph_text)
         if paragraph is not None:
-            placed[at] = paragraph.passage.id
+            placed[place if one.idx is None else one.idx] = paragraph.passage.id
             gold |= {paragraph.passage.id: 1} if one.is_supporting else {}
         elif one.is_supporting:
             lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"

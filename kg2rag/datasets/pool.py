@@ -142,6 +142,10 @@ def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
             paths, origin = options.from_hub()
             return read_pooled(options, schemas, paths, None, origin)
         path = locate(options.path, options.patterns, f"{options.spec.name} questions")
+        if "fullwiki" in path.name.lower() and path.name.lower().startswith("hotpot"):
+            advice = "whose contexts lack gold. Take the distractor file"
+            raise ValueError(f"{path.name} is HotpotQA's fullwiki file, {advice}.")
+
         return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
 
     return load

@@ -12,7 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StringConstraints,
+    ValidationError,
+)
 
 from kg2rag.text.records import DataError, decode, parse_json, quote, read_delimited, read_parquet, sha256
 
@@ -21,6 +30,36 @@ Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
 Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
+
+
+def _from_json(value: Any) -> Any:
+    """A column that holds JSON as text, as its value."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        return parse_json(value, "a column of JSON")
+    return value
+
+
+def _as_tuples(value: Any) -> Any:
+    """`{"title": [a, b], "sent_id": [0, 1]}`, or a list of such records, as the official `[[a, 0], [b, 1]]`."""
+    value = _from_json(value)
+    if isinstance(value, dict) and all(isinstance(column, list) for column in value.values()):
+        return list(zip(*value.values(), strict=True)) if len(set(map(len, value.values()))) == 1 else value
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return [tuple(item.values()) for item in value]
+    return value
+
+
+def _as_records(value: Any) -> Any:
+    """`{"title": [a, b], "idx": [0, 1]}` as a list of records."""
+    value = _from_json(value)
+    if isinstance(value, dict) and all(isinstance(column, list) for column in value.values()):
+        rows = zip(*value.values(), strict=True) if len(set(map(len, value.values()))) == 1 else None
+        return value if rows is None else [dict(zip(value, row, strict=True)) for row in rows]
+    return value
+
+
+FROM_JSON, AS_TUPLES, AS_RECORDS = map(BeforeValidator, (_from_json, _as_tuples, _as_records))
+"""How a field is read in every shape of the hub: Parquet, the same as JSON, and JSON as text in a column."""
 
 GRAPHS = {"openie": "openie_results*.json", "subkgs": "*subkgs.jsonl"}
 GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}
@@ -62,7 +101,7 @@ class Files:
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
         """The records of JSON lists, of an object a line (`.jsonl`), of `.tsv` or Parquet tables, as they are.
 
-        Each comes with what errors call it. A column of records is a list of tuples, whichever way Parquet lays it out.
+        Each comes with what errors call it.
         """
         for path in paths:
             kind = path.name.removesuffix(".gz").rpartition(".")[2]
@@ -148,16 +187,7 @@ def _table_rows(path: Path) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = read_parquet(path).to_pylist()
     except DataError as error:
         raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
-    return [{name: _tuples(value) for name, value in row.items()} for row in rows]
-
-
-def _tuples(value: Any) -> Any:
-    """`{"title": [a, b], "sent_id": [0, 1]}` -> `[(a, 0), (b, 1)]`; a list of such records likewise; else as it is."""
-    if isinstance(value, dict) and all(isinstance(one, list) for one in value.values()):
-        return list(zip(*value.values(), strict=True)) if len(set(map(len, value.values()))) == 1 else value
-    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        return [tuple(item.values()) for item in value]
-    return value
+    return rows
 
 
 def fault(error: ValidationError) -> str:

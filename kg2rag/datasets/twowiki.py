@@ -8,13 +8,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.bundled import read_questions
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
 from kg2rag.datasets.pool import Pool, Schema, pooled
-from kg2rag.datasets.reading import Fact, Files, Identifier, Record, SentenceName, Text, find_graph_files, locate
+from kg2rag.datasets.reading import (
+    AS_TUPLES,
+    FROM_JSON,
+    Fact,
+    Files,
+    Identifier,
+    Record,
+    SentenceName,
+    Text,
+    find_graph_files,
+    locate,
+)
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset, Question
@@ -26,7 +38,7 @@ HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference"
 class TwoWikiRecord(HotpotRecord):
     """HotpotQA's record and the triples that lead to the answer."""
 
-    evidences: list[Fact] = Field(default_factory=list)
+    evidences: Annotated[list[Fact], AS_TUPLES] = Field(default_factory=list)
 
 
 class TitledRecord(Record):
@@ -36,9 +48,9 @@ class TitledRecord(Record):
     question: Text
     answer: Text
     type: str = ""
-    evidences: list[Fact] = Field(default_factory=list)
-    gold_titles: list[Text] = Field(min_length=1)
-    supporting_facts: list[SentenceName] | None = None
+    evidences: Annotated[list[Fact], AS_TUPLES] = Field(default_factory=list)
+    gold_titles: Annotated[list[Text], FROM_JSON] = Field(min_length=1)
+    supporting_facts: Annotated[list[SentenceName] | None, AS_TUPLES] = None
     gold_status: str = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,9 +61,9 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        given : the path of a TREC run file; a frame with query_id, passage_id and score, a query's best hit first; a
-            `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be
-            numbers.
+        given : the path of a TREC run file; a frame with query_id, passage_id and score, which is ordered by its `rank`
+            or else by score; a `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best
+            first. Ids may be numbers.
         name : that of the file where not given.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -76,8 +77,7 @@ class Recorded(Retriever):
         if isinstance(given, pd.DataFrame):
             if lacking := [column for column in FIELDS if column not in given.columns]:
                 raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
-            queried = given.groupby(given["query_id"].astype(str), sort=False)
-            given = {query: list(zip(own["passage_id"], own["score"], strict=True)) for query, own in queried}
+            given = _frame_hits(given)
         run = {str(query): _hits(of, query) for query, of in given.items()}
         name, asked = name or "run", frozenset(queries)
         if asked and asked.isdisjoint(run):
@@ -181,4 +181,19 @@ def _hits(found: Any, query: object) -> list[tuple[str, float]]:
     pairs = [hit if isinstance(hit, tuple) else (hit, 1.0 / place) for place, hit in enumerate(found, start=1)]
     if wrong := [pair for pair in pairs if len(pair) != 2]:
         raise TypeError(f"the ranking of {query!r} has {wrong[0]!r}, which is no passage id and no (id, score).")
-    return [(str(id_), float(score)) for id_, score in pairs]
+    hits = [(str(id_), float(score)) for id_, score in pairs]
+    if damaged := [hit for hit in hits if not math.isfinite(hit[1])]:
+        raise ValueError(
+            f"the ranking of {query!r} has the score {damaged[0][1]} for {damaged[0][0]!r}; give a number."
+        )
+    return hits
+
+
+def _frame_hits(frame: pd.DataFrame) -> dict[str, list[tuple[Any, Any]]]:
+    """Query id -> passage ids and scores of a frame, best first; equal scores in the order of the frame."""
+    if "rank" in frame.columns:
+        frame = frame.sort_values("rank", kind="stable")
+    else:
+        frame = frame.sort_values("score", ascending=False, kind="stable")
+    queries = frame.groupby(frame["query_id"].astype(str), sort=False)
+    return {query: list(zip(hits["passage_id"], hits["score"], strict=True)) for query, hits in queries}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,9 +44,13 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
 
 
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
-    """Query id -> (passage id, score), best first by rank, of a run file.
+    """Query id -> (passage id, score), best first, of a run file.
 
-    DataError: a line without six fields, a rank or score that is no number, a name that is no UTF-8; it is named.
+    Hits are ordered by rank, as some systems rank by other numbers than they print; by score, and equal scores by
+    position in the file, where ranks do not tell the hits of a query apart (BEIR writes 0 for each).
+
+    DataError: a line without six fields, a rank that is no number, a score that is no finite number, a name that is no
+    UTF-8; it is named.
     """
     content = path.read_bytes()
     try:
@@ -59,11 +64,20 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
         try:
             query, _, id_, rank, score, _ = line.split()
             hit = (int(rank), unquote(id_, errors="strict"), float(score))
+            if not math.isfinite(hit[2]):
+                raise ValueError("the score is no finite number")
             run.setdefault(unquote(query, errors="strict"), []).append(hit)
         except ValueError as error:
             wanted = "no `query Q0 passage rank score system`, with a per cent sign of a name written as %25"
             raise DataError(f"{path}, line {number}: {quoted(line)} is {wanted} ({error}).") from error
-    return {query: [(id_, score) for _, id_, score in sorted(hits)] for query, hits in run.items()}
+    return {query: _best_first(hits) for query, hits in run.items()}
+
+
+def _best_first(hits: Sequence[tuple[int, str, float]]) -> list[tuple[str, float]]:
+    """The hits of a query by rank if each rank is there once, else by score."""
+    has_ranks = len({rank for rank, _, _ in hits}) == len(hits)
+    ordered = sorted(hits, key=lambda hit: hit[0] if has_ranks else -hit[2])
+    return [(id_, score) for _, id_, score in ordered]
 
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:

@@ -70,3 +70,12 @@ def test_written_scores_fall_in_single_precision_whatever_the_ties(scores: list[
     read = [np.float32(line.split()[4]) for line in text.splitlines()]
     assert all(np.diff(read) < 0)
     assert np.allclose(read, ordered, rtol=1e-5, atol=1e-6)
+
+
+def test_hits_whose_ranks_are_equal_are_ordered_by_score_and_a_score_that_is_no_number_is_refused(tmp_path):
+    file = tmp_path / "zero.trec"
+    file.write_text("q Q0 a 0 0.25 s\nq Q0 b 0 0.75 s\nq Q0 c 0 0.25 s\n")
+    assert trec.load(file) == {"q": [("b", 0.75), ("a", 0.25), ("c", 0.25)]}
+    file.write_text("q Q0 a 1 nan s\n")
+    with pytest.raises(ValueError, match="line 1"):
+        trec.load(file)
