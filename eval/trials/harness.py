@@ -100,7 +100,9 @@ def judge(trial: Trial) -> tuple[str, str]:
 def _run(trial: Trial, folder: Path, report: Any) -> None:
     os.setsid()
     os.chdir(folder)
-    os.environ.update(HOME=str(folder), KG2RAG_STORE=str(folder / ".store"), OPENAI_API_KEY=SECRET, NO_PROXY="127.0.0.1")
+    os.environ.update(
+        HOME=str(folder), KG2RAG_STORE=str(folder / ".store"), OPENAI_API_KEY=SECRET, NO_PROXY="127.0.0.1"
+    )
     resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (3 * BYTES, 3 * BYTES))
     sys.path.insert(0, str(folder))

@@ -1,7 +1,7 @@
 """The command line: `kg2rag compare`, `kg2rag datasets`, `kg2rag store` and the rest.
 
-Nothing is decided here: options are parsed, handed to the functions a notebook would call, and their results printed.
-A command is a function in a file of its subject and a line below.
+A command parses its options, calls the functions that a notebook would call, and prints their results. Each is a
+function in a file of its subject, and a line below.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import typer
 
 from kg2rag.cli.compare import compare, compare_graphs
 from kg2rag.cli.data import datasets_app, questions, store_app
-from kg2rag.cli.declared import opt
 from kg2rag.cli.graph import build, report_graph
+from kg2rag.cli.option_groups import opt
 from kg2rag.cli.printing import print_line, print_traceback, print_warning
 from kg2rag.cli.sweep import reproduce, sweep
 from kg2rag.cli.systems import answer, ask, context, explain, list_systems
 
 app = typer.Typer(
-    help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
+    help="A research toolkit for graph-guided retrieval: interchangeable strategies, fair comparisons, no LLM key.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -53,7 +53,7 @@ app.add_typer(store_app, name="store")
 
 def main() -> None:
     """Run the command line; a mistake in the input prints one line, not a traceback."""
-    gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects, all of which stay
+    gc.set_threshold(100_000, 20, 50)  # imports make some 600,000 objects that stay
     warnings.showwarning = print_warning  # type: ignore[assignment]
     sys.excepthook = print_traceback
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process

@@ -1,73 +1,78 @@
-"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it; `store`: the cache."""
+"""`kg2rag datasets`: the sets, their sizes and their faults; `questions`: a test set of documents; `store`."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, arg, opt, spread
+from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
-from kg2rag.cli.printing import print_line, print_rich, print_table
+from kg2rag.cli.printing import print_line, print_table
 
-datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
+datasets_app = typer.Typer(help="Sets that can be loaded, their sizes and their faults.", no_args_is_help=True)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
 
 
 @datasets_app.command("list")
 def list_datasets() -> None:
-    """The sets that can be loaded by name."""
+    """List the sets that can be loaded by name."""
     from kg2rag.datasets import describe, names
 
     rows = []
     for name in names():
         try:
             about = describe(name)
-        except RuntimeError as error:  # of another package: the other sets are listed all the same
+        except RuntimeError as error:  # in another package; the other sets are listed
             rows.append([name, str(error)])
         else:
             offers = [_readable(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
             rows.append([name, str(about["summary"]), *offers, str(about["licence"])])
-    print_table(("name", "what it is", "settings", "passages", "licence"), rows)
+    print_table(("name", "description", "settings", "passages", "licence"), rows)
 
 
 @datasets_app.command()
-@spread()
+@expand_groups()
 def info(data: DrawOptions) -> None:
-    """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
+    """Print the sizes of a set: questions by type and hops, passages, gold, and the graph files beside it."""
     from kg2rag.datasets import info as run
 
-    print_table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
+    print_table(("size", "value"), ((name, _readable(value)) for name, value in run(data.load()).items()))
 
 
 @datasets_app.command()
-@spread()
+@expand_groups()
 def lint(data: DrawOptions) -> None:
-    """What is odd about a set: duplicates, answers given away, gold that is missing."""
+    """Find faults of a set: duplicates, questions that contain their answer, missing gold."""
     from kg2rag.datasets import lint as run
 
-    found = run(data.load())
-    rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in found.to_numpy().tolist())
-    print_table(list(map(str, found)), rows) if len(found) else print_rich("Nothing found.")
+    faults = run(data.load())
+    if faults.empty:
+        print_line("Nothing found.")
+        return
+    rows = ([_readable(cell).replace(", ", "\n") for cell in row] for row in faults.to_numpy().tolist())
+    print_table(list(map(str, faults)), rows)
 
 
-@spread()
+@expand_groups()
 def questions(
     data: DataOptions,
-    chat: ModelOptions,
-    out: Path = opt(Path("questions.jsonl"), "Where they go; the page to review them lies beside it."),
-    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan"),
-    known_item: bool = opt(False, "Without a model: headings and sentences as queries.", "--known-item"),
-    limit: int = opt(50, "Chains of passages that are tried, or known items.", min=1),
-    hops: int = opt(2, "Passages of a chain.", min=2),
+    model_options: ModelOptions,
+    out: Path = opt(Path("questions.jsonl"), "File for the questions; the page to review them is written beside it."),
+    plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan"),
+    known_item: bool = opt(False, "Use headings and sentences as queries; needs no model.", "--known-item"),
+    limit: int = opt(50, "Number of chains of passages to try, or of known items.", min=1),
+    hops: int = opt(2, "Number of passages in a chain.", min=2),
     graph: str = opt("mentions", GRAPHS),
-    seed: int = opt(0, "Of the draw."),
+    seed: int = opt(0, "Seed of the draw."),
 ) -> None:
     """Make a test set from a folder of documents: multi-hop questions by a language model, or known items.
 
-    A model writes a question for a chain of passages that share names, and answers it anew: it stays where all passages
-    answer it, and none alone. Answers are kept as they arrive and paid once. Review the page; compare by --questions.
+    A model writes a question for a chain of passages that share names. The question is kept if the model answers it
+    from all passages of the chain, but from no single one. Answers are stored as they arrive and paid once. Review the
+    page, then compare with --questions.
     """
     from kg2rag.compute import SentenceEncoder, Store, check_outputs
     from kg2rag.datasets import plan_questions, questions_from
@@ -80,43 +85,50 @@ def questions(
     if not plan:
         check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
-    model = None if known_item else chat.open("A question of several passages (--known-item makes others)")
+    model = None if known_item else model_options.open("Writing questions (--known-item needs no model)")
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
-    if plan:
-        free = f"{limit} known items; no language model is used, nothing is paid."
-        print_line(plan_questions(kb, model, limit=limit, hops=hops, seed=seed) if model else free)
+    if plan and model is None:
+        print_line(f"{limit} known items; no language model is used, nothing is paid.")
         return
-    made = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
-    print_line(made)
-    made.label().save(page)
-    made.save(out)
-    print_line(f"{out}, for kg2rag compare {data.dataset} --questions; to review: {page}")
-    if made.failures:
-        first = f"{len(made.failures)} calls failed, the first: {made.failures[0]}."
+    if plan and model is not None:
+        print_line(plan_questions(kb, model, limit=limit, hops=hops, seed=seed))
+        return
+    written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
+    print_line(written)
+    written.label().save(page)
+    written.save(out)
+    print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(data.dataset)} --questions {out}")
+    if written.failures:
+        first = f"{len(written.failures)} calls failed, the first: {written.failures[0]}."
         print_line(f"{first} The same command asks again.", err=True)
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(EXIT_SOME_FAILED)
 
 
 def _readable(value: object) -> str:
-    """A value as one reads it: counts by name, lists without brackets, nothing for None."""
+    """A value as a text: counts by name, lists without brackets, nothing for None."""
+    if value is None:
+        return ""
     if isinstance(value, Mapping):
         value = [f"{name}: {count}" for name, count in value.items()]
-    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else "" if value is None else str(value)
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value))
+    return str(value)
 
 
 @datasets_app.command()
 def get(
-    name: str = arg("", "A reported part of a set; `--list` names them."),
-    into: Path = opt(Path("data/public"), "The folder of the sets; NAME is made in it."),
-    listed: bool = opt(False, "The reported parts: questions, and what they need.", "--list"),
+    name: str = arg("", "Name of a reported part of a set; --list prints them."),
+    into: Path = opt(Path("data/public"), "Folder for the sets; NAME is created in it."),
+    listed: bool = opt(False, "List the reported parts, their questions and their origin.", "--list"),
 ) -> None:
-    """Bring a part of a public set that README and docs report into a folder, and check it."""
+    """Download a part of a public set that README and docs report, and check it."""
     from kg2rag.datasets import get as run
     from kg2rag.datasets import subsets
 
     if listed:
-        rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
-        print_table(("name", "questions", "what it is", "where it is from"), rows)
+        parts = subsets().items()
+        rows = ((label, str(len(part.ids)), part.about, part.needs or "from the hub") for label, part in parts)
+        print_table(("name", "questions", "description", "origin"), rows)
     elif name:
         print_line(f"{run(name, into)}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
     else:
@@ -124,9 +136,12 @@ def get(
 
 
 @store_app.command("prune")
-def prune_store(older_than_days: float = opt(30.0, "Entries unused for at least so long; 0 takes all.", min=0)) -> None:
-    """Delete entries that were long not used, and what killed builds left behind; none that a running process uses."""
+def prune_store(
+    older_than_days: float = opt(30.0, "Delete entries that were unused for this many days; 0 deletes all.", min=0),
+) -> None:
+    """Delete old entries of the store, and files that killed builds left. Files of others in its folder stay."""
     from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)
-    print_line(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")
+    noun = "entry" if entries == 1 else "entries"
+    print_line(f"Deleted: {entries} {noun}, {size / 1e6:.1f} MB.")

@@ -1,127 +1,168 @@
-"""`kg2rag build`: a graph over the passages of a question set, into a folder; `graph`: what a graph is made of."""
+"""`kg2rag build`: a graph over the passages of a set, written to a folder; `graph`: sizes and hubs of a graph."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, opt, spread
+from kg2rag.cli.option_groups import EXIT_SOME_FAILED, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 from kg2rag.cli.printing import print_line, print_table
 
 if TYPE_CHECKING:
+    from kg2rag.extraction import Extractor
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
-    from kg2rag.types import Corpus
+    from kg2rag.types import Corpus, QADataset
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What is built, and what becomes of it."""
+    """The graph to build, and where it is written."""
 
-    extractor: str = opt(
-        "mentions", "openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`."
-    )
-    out: Path | None = opt(None, "Folder of the graph; not needed with --plan.")
-    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan")
+    extractor: str = opt("mentions", "openie, kg2rag or typed (by a language model), or any --graph of compare.")
+    out: Path | None = opt(None, "Folder for the graph; not needed with --plan.")
+    plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan")
     retry_failed: bool = opt(False, "Ask unusable answers again: other seed, warmer, more tokens.", "--retry-failed")
-    allow_failed: bool = opt(False, "Write the graph even where passages failed; it says so.", "--allow-failed")
+    allow_failed: bool = opt(
+        False, "Write the graph even if passages failed; build.json counts them.", "--allow-failed"
+    )
     force: bool = opt(False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force")
-    limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
-    schema: Path | None = opt(None, "Of typed: TOML with entity_types, relation_types or both; else any.")
+    limit: int | None = opt(None, "For a trial: ask about the first passages only, as many as this.", min=1)
+    schema: Path | None = opt(None, "For typed: TOML with entity_types, relation_types or both. Default: any type.")
 
 
-@spread(dataset="bundled")
-def build(data: DataOptions, chat: ModelOptions, asked: BuildOptions) -> None:
+@expand_groups(dataset="bundled")
+def build(data: DataOptions, model: ModelOptions, options: BuildOptions) -> None:
     """Build a knowledge graph over the passages of a question set.
 
-    `kg2rag compare … --graph 'graph(OUT)'` reads it back. Every answer of a language model is kept as it arrives:
-    stopped in any way, the same command goes on where it was. Passages that failed are listed in OUT/failed.jsonl with
-    their causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks
-    again where no answer came; --retry-failed also where the answer was unusable.
+    `kg2rag compare … --graph 'graph(OUT)'` reads the graph. Every answer of a language model is stored as it arrives:
+    an interrupted build continues with the same command. OUT/failed.jsonl lists passages that failed and the causes;
+    the exit code is then 3, and no graph is written unless --allow-failed is given. The same command asks again if no
+    answer came; --retry-failed also asks again if the answer was unusable.
     """
+    _check_options(options, model)
+    source = _extractor(options, model)
+    if options.out is None and not options.plan:
+        raise ValueError("Give --out, the folder for the graph, or --plan to estimate the cost.")
+    dataset = data.load()
+    if options.out is None or options.plan:
+        print_line(_plan(source, dataset.corpus, options))
+        return
+    _build(source, dataset, options, options.out)
+
+
+def _check_options(options: BuildOptions, model: ModelOptions) -> None:
+    """ValueError for an option that the extractor does not take."""
+    from kg2rag.extraction.prompted import STYLES
+
+    if options.schema and options.extractor != "typed":
+        raise ValueError("--schema is for --extractor typed.")
+    if options.extractor not in STYLES:
+        values: Mapping[str, object] = {
+            "limit": options.limit,
+            "retry-failed": options.retry_failed,
+            "base-url": model.base_url,
+            "model": model.model,
+        }
+        for name, value in values.items():
+            if value:
+                raise ValueError(f"--{name} is for --extractor {' or '.join(STYLES)}.")
+
+
+def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
     from kg2rag.extraction.prompted import STYLES, GraphSchema, PromptedTriples
     from kg2rag.extraction.sources import SOURCES
+
+    if options.extractor not in STYLES:
+        return SOURCES.build(options.extractor)
+    style = STYLES[options.extractor]
+    if options.schema is not None:
+        style = style.typed(GraphSchema.read(options.schema))
+    return PromptedTriples(model.open(f"--extractor {options.extractor}"), style, options.limit)
+
+
+def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
+    from kg2rag.extraction.prompted import PromptedTriples
+
+    if isinstance(source, PromptedTriples):
+        return str(source.plan(corpus, retry_failed=options.retry_failed))
+    return f"{len(corpus):,} passages; no language model is used, nothing is paid."
+
+
+def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Path) -> None:
+    """Extract, and write the graph or the list of failures."""
+    from kg2rag.extraction.prompted import PromptedTriples
     from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
 
-    out, again = asked.out, asked.retry_failed
-    model = chat.open(f"--extractor {asked.extractor}") if asked.extractor in STYLES else None
-    source = None if model else SOURCES.build(asked.extractor)
-    only = {"limit": asked.limit, "retry_failed": again, "base_url": chat.base_url, "model": chat.model}
-    for options, meant in (({"schema": asked.schema}, ["typed"]), (only, list(STYLES))):
-        wrong = [name.replace("_", "-") for name, value in options.items() if value]
-        if wrong and asked.extractor not in meant:
-            raise ValueError(f"--{wrong[0]} is for --extractor {' or '.join(meant)}.")
-    if out is None and not asked.plan:
-        raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
-    questions = data.load()
-    corpus, prompted = questions.corpus, None
-    if model is not None:
-        style = STYLES[asked.extractor]
-        style = style if asked.schema is None else style.typed(GraphSchema.read(asked.schema))
-        source = prompted = PromptedTriples(model, style, asked.limit)
-    assert source is not None
-    if out is None or asked.plan:
-        free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
-        print_line(prompted.plan(corpus, retry_failed=again) if prompted else free)
-        return
-    check_free(out, source, corpus, force=asked.force)
-    run = prompted and _ask(prompted, corpus, retry_failed=again)
-    failures = [asdict(failure) for failure in run.failures] if run else []
-    if failures and not asked.allow_failed:
+    check_free(out, source, dataset.corpus, force=options.force)
+    about: dict[str, Any] = {"corpus_name": dataset.name}
+    run = None
+    if isinstance(source, PromptedTriples):
+        run = _ask(source, dataset.corpus, retry_failed=options.retry_failed)
+        about["failures"] = [asdict(failure) for failure in run.failures]
+        about |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}
+    failures = about.get("failures", [])
+    if failures and not options.allow_failed:
         write_failures(out, failures)
     else:
-        extraction = run.extraction if run else source.extract(corpus)
-        told: dict[str, Any] = {"corpus_name": questions.name, "failures": failures}
-        if run:
-            told |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}
-        graph = write_graph(out, extraction, corpus, source, **told)
+        extraction = source.extract(dataset.corpus) if run is None else run.extraction
+        graph = write_graph(out, extraction, dataset.corpus, source, **about)
         print_line(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
-    if run and failures:
-        less = "the graph lacks them" if asked.allow_failed else "no graph was written (--allow-failed writes it)"
-        print_line(
-            f"{len(run.failed_passages)} of {len(corpus)} passages failed, the first: {run.failures[0]}.\n"
-            f"All of them, with causes: {out / 'failed.jsonl'}; {less}. Ask again with --retry-failed.",
-            err=True,
-        )
-        raise typer.Exit(SOME_FAILED)
+    if run is not None and failures:
+        _report_failures(run, len(dataset.corpus), out, options)
+        raise typer.Exit(EXIT_SOME_FAILED)
+
+
+def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: BuildOptions) -> None:
+    if options.allow_failed:
+        consequence = "the graph lacks them"
+    else:
+        consequence = "no graph was written (--allow-failed writes it)"
+    print_line(
+        f"{len(run.failed_passages)} of {n_passages} passages failed, the first: {run.failures[0]}.\n"
+        f"All failures and their causes: {out / 'failed.jsonl'}; {consequence}. Ask again with --retry-failed.",
+        err=True,
+    )
 
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
-    """Run; a polite end (SIGTERM, as schedulers send it) is an interrupt: answers on their way are waited for."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Ask the model; SIGTERM, which schedulers send, is an interrupt: requests under way are waited for."""
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run = source.run(corpus, retry_failed=retry_failed)
     except KeyboardInterrupt:
-        print_line("Stopped. What was answered is kept; the same command goes on from here.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        print_line("Stopped. All answers are stored; the same command continues.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
-    print_line(str(run.usage))
+        signal.signal(signal.SIGTERM, handler)
+    print_line(run.usage)
     return run
 
 
-@spread()
+@expand_groups()
 def report_graph(
     data: DrawOptions,
     graph: str = opt("mentions", GRAPHS),
-    hops: int = opt(3, "Triples walked from a question's entities, at most.", min=0),
+    hops: int = opt(3, "Longest path from the entities of a question, in triples.", min=0),
 ) -> None:
-    """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
+    """Report a graph: sizes, hubs, and the share of gold within reach of the questions, by type."""
     from kg2rag.evaluation.graph_headroom import graph_report
     from kg2rag.knowledge import KnowledgeBase
 
-    questions = data.load()
-    report = graph_report(KnowledgeBase.build(questions.corpus, graph), questions, hops=hops, seed=data.seed)
+    dataset = data.load()
+    report = graph_report(KnowledgeBase.build(dataset.corpus, graph), dataset, hops=hops, seed=data.seed)
     about = report.graph
     for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links):
-        rows = (
-            [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
-            for row in frame.itertuples(index=False)
-        )
+        rows = (_cells(row) for row in frame.itertuples(index=False))
         print_table(list(map(str, frame.columns)), rows)
+
+
+def _cells(row: Sequence[object]) -> list[str]:
+    return [f"{value:.3f}" if isinstance(value, float) else str(value) for value in row]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kg2rag.cli.declared import arg, opt, parse_settings, split_names
+from kg2rag.cli.option_groups import arg, opt, parse_settings, split_names
 from kg2rag.cli.printing import print_line
 from kg2rag.extraction.sources import SOURCES
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 GRAPHS = f"{', '.join(SOURCES.usages())}; joined by + for their union."
 EMBEDDERS = (
-    "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL of model2vec (much "
-    "faster); MiniLM otherwise."
+    "A sentence-transformers model; a short name such as bge-small, e5-base or gte-large; or static:MODEL of "
+    "model2vec, which is much faster. Default: all-MiniLM-L6-v2."
 )
-NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
-DATASET = "Name of the set, which `kg2rag datasets list` names, or a folder of documents."
-PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
+NAMES = "names separated by commas. a=dense,b=dense are variants of one system, changed by --set b.PARAMETER=VALUE."
+DATASET = "Name of a set (see `kg2rag datasets list`), or a folder of documents."
+PROMPT = "Prefix of each {}. Default: the prefix in the model's files or on its card."
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,26 @@ class DataOptions:
     """The options that name a question set."""
 
     dataset: str = arg(..., DATASET)
-    path: Path | None = opt(None, "File or folder of the set; the hub's copy otherwise.")
+    path: Path | None = opt(None, "File or folder of the set. Default: the copy on the hub.")
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
-    split: str | None = opt(None, "Split of the set; its default otherwise.")
-    setting: Literal["pooled", "distractor"] | None = opt(None, "Search all passages, or each its own.")
-    passages: Literal["paragraph", "sentence"] | None = opt(None, "What a passage is.")
+    split: str | None = opt(None, "Split of the set. Default: that of the set.")
+    setting: Literal["pooled", "distractor"] | None = opt(None, "Search all passages, or only those of each question.")
+    passages: Literal["paragraph", "sentence"] | None = opt(None, "Unit of a passage.")
     revision: str | None = opt(None, "Revision of the hub's copy.")
 
     def load(self) -> QADataset:
         """Load the set."""
         from kg2rag.datasets import Documents, load
 
-        data = load(self.dataset, **{name: value for name, value in vars(self).items() if name != "dataset"})
+        options = {name: value for name, value in vars(self).items() if name != "dataset"}
+        data = load(self.dataset, **options)
         if isinstance(data, Documents):
             print_line(repr(data), err=True)
         return data
 
     @property
     def file_name(self) -> str:
-        """The name of the set as it names files: `irds:beir/scifact/test` has signs that no file name should have."""
+        """The name of the set as a part of file names, without the signs of `irds:beir/scifact/test`."""
         from kg2rag.datasets import file_name
 
         place = Path(self.dataset).expanduser()
@@ -62,34 +63,38 @@ class DataOptions:
 class DrawOptions(DataOptions):
     """The options that name a question set, or a draw of its questions."""
 
-    limit: int | None = opt(None, "Draw so many questions; the corpus stays whole.", min=1)
-    seed: int = opt(0, "Of the draw, the bootstrap and the randomisation test.")
+    limit: int | None = opt(None, "Number of questions to draw; the corpus stays whole.", min=1)
+    seed: int = opt(0, "Seed of the draw, the bootstrap and the randomisation test.")
 
     def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
-        """Name -> the options of this set and of further ones, of which `path` then holds a folder by name each."""
-        if not further:
-            return {self.file_name: self}
+        """Name -> the options of this set and of further ones; `path` is then a folder with a subfolder for each."""
         names = [self.dataset, *further]
-        for twice in (name for name in names if names.count(name) > 1):
-            raise ValueError(f"The set {twice!r} is named twice.")
-        sets = [replace(self, dataset=name, path=self.path and self.path / name) for name in names]
-        return {one.file_name: one for one in sets}
+        sets = dict[str, DrawOptions]()
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"The set {name!r} is named twice.")
+            path = None if self.path is None else self.path / name
+            options = replace(self, dataset=name, path=path)
+            sets[options.file_name] = options
+        return sets
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """The options that say by whom independent pieces of work are done; they change no result."""
+    """The options of workers for independent pieces of work; they change no result."""
 
-    jobs: int | None = opt(None, "Processes; 0: as many as processors. One otherwise.", min=0)
+    jobs: int | None = opt(None, "Number of processes; 0 = all cores. Default: 1.", min=0)
     backend: str = opt("loky", "loky (processes on this machine) or dask.")
-    cluster: str | None = opt(None, "Address of a running Dask; a local one otherwise.")
+    cluster: str | None = opt(None, "Address of a running Dask cluster. Default: a local one.")
 
     def open(self) -> AbstractContextManager[int]:
-        """`kg2rag.compute.workers`: this process alone where nothing is asked for."""
+        """`kg2rag.compute.workers`; the default is this process, or all workers of a Dask cluster."""
         from kg2rag.compute import workers
 
-        alone = self.backend == "loky" and self.cluster is None
-        return workers((1 if alone else 0) if self.jobs is None else self.jobs, self.backend, self.cluster)
+        jobs = self.jobs
+        if jobs is None:
+            jobs = 1 if self.backend == "loky" and self.cluster is None else 0
+        return workers(jobs, self.backend, self.cluster)
 
 
 @dataclass(frozen=True)
@@ -98,12 +103,12 @@ class EncoderOptions:
 
     embedder: str | None = opt(None, EMBEDDERS)
     dtype: str = opt("auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
-    device: str = opt("cpu", "cpu, cuda (the first GPU), auto, or such as cuda:1.")
+    device: str = opt("cpu", "cpu, cuda (the first GPU), cuda:1 (the second), or auto.")
     query_prompt: str | None = opt(None, PROMPT.format("query"))
     passage_prompt: str | None = opt(None, PROMPT.format("passage"))
 
     def encoder(self) -> Embedder:
-        """The encoder; ValueError for a name, format or device that there is not."""
+        """The encoder; ValueError for an unknown name, format or device."""
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
         prompts = {"query_prompt": self.query_prompt, "passage_prompt": self.passage_prompt}
@@ -112,10 +117,10 @@ class EncoderOptions:
 
 @dataclass(frozen=True)
 class SystemOptions(EncoderOptions):
-    """The options that name systems and what they run on."""
+    """The options that name systems, a graph and an encoder."""
 
     graph: str = opt("mentions", GRAPHS)
-    systems: str = opt("core", f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}")
+    systems: str = opt("core", f"core (seven systems for a first comparison), all, my.module:Class, or {NAMES}")
     settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
@@ -124,9 +129,14 @@ class SystemOptions(EncoderOptions):
         from kg2rag.retrievers.systems import CORE, build_all
 
         kb = KnowledgeBase.build(corpus, self.graph, embedder=self.encoder())
-        named = {"core": CORE, "all": None}
-        wanted = named[self.systems] if self.systems in named else split_names(self.systems)
-        return kb, build_all(kb, wanted, parse_settings(self.settings or []), modules=True)
+        names: Sequence[str] | None
+        if self.systems == "core":
+            names = CORE
+        elif self.systems == "all":
+            names = None
+        else:
+            names = split_names(self.systems)
+        return kb, build_all(kb, names, parse_settings(self.settings or []), modules=True)
 
 
 LLM = {"rich_help_panel": "Language model"}
@@ -137,28 +147,30 @@ class ModelOptions:
     """The options of a language model."""
 
     base_url: str | None = opt(None, "OpenAI-compatible endpoint, with its /v1.", **LLM)
-    model: str | None = opt(None, "Its name there.", **LLM)
+    model: str | None = opt(None, "Name of the model at the endpoint.", **LLM)
     api_key_env: str | None = opt(
         None, "Variable with the key for --base-url; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.", **LLM
     )
     structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
-    temperature: float = opt(0.0, None, min=0, **LLM)
-    max_tokens: int = opt(2048, "Of an answer.", min=1, **LLM)
-    concurrency: int | None = opt(None, "Requests at a time; default 8, and 2 for this machine.", min=1, **LLM)
-    timeout: float = opt(60.0, "Seconds without a byte.", **LLM)
-    max_calls: int | None = opt(None, "Send no more requests, retries included.", min=1, **LLM)
-    max_cost: float | None = opt(None, "Spend no more; needs both prices.", **LLM)
-    prompt_price: float | None = opt(None, "Per million tokens.", **LLM)
-    completion_price: float | None = opt(None, "Per million tokens.", **LLM)
+    temperature: float = opt(0.0, "Sampling temperature.", min=0, **LLM)
+    max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
+    concurrency: int | None = opt(None, "Simultaneous requests. Default: 8, or 2 on this machine.", min=1, **LLM)
+    timeout: float = opt(60.0, "Seconds without a byte until a request fails.", **LLM)
+    max_calls: int | None = opt(None, "Maximum number of requests, retries included.", min=1, **LLM)
+    max_cost: float | None = opt(None, "Maximum cost; needs both prices.", **LLM)
+    prompt_price: float | None = opt(None, "Price of a million prompt tokens.", **LLM)
+    completion_price: float | None = opt(None, "Price of a million answer tokens.", **LLM)
 
-    def open(self, what: str) -> ChatModel:
-        """The model's endpoint; ValueError where it is not named, `what` being what asks it."""
+    def open(self, purpose: str) -> ChatModel:
+        """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
         from kg2rag.compute import ChatModel, Spending
 
         if self.base_url is None or self.model is None:
-            raise ValueError(f"{what} asks a language model: give --base-url and --model.")
+            raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")
         key = None if self.api_key_env in ("none", "") else self.api_key_env
         options = asdict(self)
-        limits = options.pop("max_calls"), options.pop("max_cost")
-        spending = None if limits == (None, None) else Spending(*limits)
+        max_calls = options.pop("max_calls")
+        max_cost = options.pop("max_cost")
+        is_limited = max_calls is not None or max_cost is not None
+        spending = Spending(max_calls, max_cost) if is_limited else None
         return ChatModel(**options | {"api_key_env": key, "spending": spending})

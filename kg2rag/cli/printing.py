@@ -32,6 +32,11 @@ def print_rich(*shown: Any, **settings: Any) -> None:
     console().print(*shown, **settings)
 
 
+def print_text(text: str) -> None:
+    """Print a text that is wrapped at the width of the terminal."""
+    print_rich(text, markup=False, highlight=False)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose first column is never cut: it holds the names that a user types."""
     from rich import box

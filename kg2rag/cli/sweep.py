@@ -2,40 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from kg2rag.cli.declared import arg, opt, spread
+from kg2rag.cli.option_groups import arg, expand_groups, opt
 from kg2rag.cli.options import WorkerOptions
 from kg2rag.cli.printing import print_line, print_rich, print_table
 
+if TYPE_CHECKING:
+    from kg2rag.experiments.sweep import SweepResult
 
-@spread()
+
+@expand_groups()
 def sweep(
-    by: WorkerOptions,
-    file: Path = arg(..., "A sweep file; eval/sweeps holds some."),
+    workers: WorkerOptions,
+    file: Path | None = arg(None, "A sweep file; eval/sweeps has some."),
     path: Path | None = opt(None, "File or folder of the set.", "--path"),
-    plan: bool = opt(False, "Say what would be run.", "--plan"),
-    run: bool = opt(False, "Run what the store does not have.", "--run"),
+    plan: bool = opt(False, "Print the configurations and run nothing.", "--plan"),
+    run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run"),
     report: bool = opt(False, "Report on what was run.", "--report"),
-    out: Path | None = opt(None, "Where the results go; reports/sweeps/NAME otherwise."),
+    init: str | None = opt(None, "Write a commented sweep file for this set to --out.", metavar="SET"),
+    out: Path | None = opt(None, "Folder for the results. Default: reports/sweeps/NAME. With --init: the file."),
     allow_host: list[str] | None = opt(None, "Host of an endpoint that the file may name; may be repeated."),
 ) -> None:
-    """Sweep over configurations: choose on dev questions, judge on test questions."""
+    """Run many configurations: select one on dev questions, judge it on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
+
+    if plan + run + report + (init is not None) != 1:
+        raise ValueError("Give one of --plan, --run, --report and --init SET.")
+    if init is not None:
+        _write_template(init, file or out or Path("sweep.toml"))
+        return
+    if file is None:
+        raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
+    planned = read_sweep(file, path=path, hosts=allow_host or ())
+    if plan:
+        print_line(planned.plan())
+        return
+    folder = out or Path("reports") / "sweeps" / planned.name
+    jobs = 1 if workers.jobs is None else workers.jobs
+    if report:
+        result = SweepResult.load(folder)
+    else:
+        result = planned.run(folder, jobs=jobs, backend=workers.backend, cluster=workers.cluster)
+    _report(result, folder)
+
+
+def _report(result: SweepResult, folder: Path) -> None:
+    """Print and save a result; exit code 1 if a configuration failed."""
+    _print_result(result)
+    print_line(f"Report: {result.save(folder)}")
+    if len(result.failed):
+        raise typer.Exit(1)
+
+
+def _write_template(dataset: str, file: Path) -> None:
+    from kg2rag.compute import write_output
+    from kg2rag.experiments.sweep.template import template
+
+    write_output(file, "sweep file", template(dataset).encode())
+    print_line(f"{file}: choose systems and values, then: kg2rag sweep {file} --plan")
+
+
+def _print_result(result: SweepResult) -> None:
+    """Print the selected configurations and those that failed."""
     from kg2rag.experiments.sweep.results import HEADER
 
-    if plan + run + report != 1:
-        raise ValueError("Say what to do: one of --plan, --run or --report.")
-    wanted = read_sweep(file, path=path, hosts=allow_host or ())
-    folder = out or Path("reports") / "sweeps" / wanted.name
-    if plan:
-        print_line(wanted.plan())
-        return
-    at: dict[str, Any] = {**vars(by), "jobs": 1 if by.jobs is None else by.jobs}
-    result = SweepResult.load(folder) if report else wanted.run(folder, **at)
     if result.numbers:
         rows = result.chosen()
         print_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
@@ -44,37 +79,42 @@ def sweep(
         print_line(result.note())
     for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
         print_line(f"Failed: {number}: {system} {parameters}: {error}")
-    print_line(f"Report: {result.save(folder)}")
-    if len(result.failed):
-        raise typer.Exit(1)
 
 
 def reproduce(
     ledgers: list[Path] = arg(..., "Ledger files, or a folder of them such as eval/ledger."),
-    data: Path = opt(..., "The folder below which the ledgers' data folders lie."),
-    only: str = opt("", "Rows whose ledger/system/set contains this."),
+    data: Path = opt(..., "The folder with the data folders that the ledgers name."),
+    only: str = opt("", "Run only rows whose ledger/system/set contains this."),
     out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
 ) -> None:
-    """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
+    """Compare published results with ours, as far as they can be run here: difference, tolerance, verdict."""
     from kg2rag.compute import check_outputs, write_output
     from kg2rag.experiments.ledger import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
     from kg2rag.text.cells import csv_of
 
-    if out is not None and out.suffix not in (".csv", ".md"):
-        raise ValueError(f"--out {out}: the table is written as .csv or .md.")
     if out is not None:
+        if out.suffix not in (".csv", ".md"):
+            raise ValueError(f"--out {out}: the table is written as .csv or .md.")
         check_outputs(out.parent, [out.name])
-    files = [file for path in ledgers for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])]
-    if not files or (missing := [file for file in files if not file.is_file()]):
-        raise FileNotFoundError(
-            f"{', '.join(map(str, missing if files else ledgers))}: no ledger there. Ledgers are TOML files; those of "
-            "the papers that kg2rag follows are in eval/ledger of its repository. --only picks rows of them."
-        )
-    result = run([Ledger.read(file) for file in files], data, only=only)
+    result = run([Ledger.read(file) for file in _ledger_files(ledgers)], data, only=only)
     print_rich(result)
-    groups = result.summary().items()
-    print_line("; ".join(f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in groups))
+    for group, counts in result.summary().items():
+        print_line(f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
     if out is not None:
         text = result.to_markdown() if out.suffix == ".md" else csv_of(result.frame, float_format="%.4f")
         write_output(out, "reproduction", text.encode())
+
+
+def _ledger_files(paths: Sequence[Path]) -> list[Path]:
+    """Ledger files, and those in folders; FileNotFoundError if one is missing or there is none."""
+    files = list[Path]()
+    for path in paths:
+        files += sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    missing = [file for file in files if not file.is_file()] if files else list(paths)
+    if missing:
+        raise FileNotFoundError(
+            f"{', '.join(map(str, missing))}: no ledger there. Ledgers are TOML files; eval/ledger of the repository "
+            "has those of the papers that kg2rag follows."
+        )
+    return files

@@ -1,4 +1,4 @@
-"""What systems do: `ask`, `systems`, `explain`; and what a reader makes of it: `context`, `answer`."""
+"""`ask`, `explain` and `systems`: the hits of systems; `context` and `answer`: the input and answers of a reader."""
 
 from __future__ import annotations
 
@@ -8,41 +8,40 @@ from typing import Literal
 
 import typer
 
-from kg2rag.cli.declared import SOME_FAILED, arg, opt, spread
+from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, EncoderOptions, ModelOptions, SystemOptions
-from kg2rag.cli.printing import print_json, print_line, print_rich, print_table
+from kg2rag.cli.printing import print_json, print_line, print_rich, print_table, print_text
 
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
 
-def list_systems(name: str | None = arg(None, "Describe this one, with all its parameters.")) -> None:
-    """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
+def list_systems(name: str | None = arg(None, "Describe this system, with all its parameters.")) -> None:
+    """List the systems, or describe one: its method, and the parameters that --set can change."""
     from kg2rag.retrievers.systems import SYSTEMS
 
-    wrapped = {"markup": False, "highlight": False}
     if name is None:
-        rows = [(one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names()]
-        print_table(("system", "what it does"), rows)
-        print_rich("kg2rag systems NAME says more of one, and which parameters --set changes.", **wrapped)
+        rows = [(system, SYSTEMS.description(system).partition("\n")[0]) for system in SYSTEMS.names()]
+        print_table(("system", "method"), rows)
+        print_text("kg2rag systems NAME describes one system and its parameters.")
         return
-    print_rich(f"{name}: {SYSTEMS.description(name)}", **wrapped)
+    print_text(f"{name}: {SYSTEMS.description(name)}")
     defaults = SYSTEMS.parameters(name)
     print_table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
-        print_rich(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", **wrapped)
+        print_text(f"Change a parameter by --set, such as --set {name}.{next(iter(defaults))}=VALUE.")
 
 
-@spread()
+@expand_groups()
 def ask(
     data: DataOptions,
     encoding: EncoderOptions,
-    question: str = arg(..., "In your own words; nothing is judged."),
-    system: str | None = opt(None, "Whose hits; the recommended one's otherwise."),
+    question: str = arg(..., "A question in natural language."),
+    system: str | None = opt(None, "System that searches. Default: the recommended one."),
     graph: str = opt("mentions", GRAPHS),
-    k: int = opt(5, "Hits shown.", "--k", min=1),
-    as_json: bool = opt(False, "Print the context of these hits as JSON, what the graph says included.", "--json"),
+    k: int = opt(5, "Number of hits.", "--k", min=1),
+    as_json: bool = opt(False, "Print the context of the hits as JSON, with the triples of the graph.", "--json"),
 ) -> None:
-    """Ask a folder of documents, or a set, a question: the passages with their file, headings and path."""
+    """Search a folder of documents or a set: passages with their file, headings and path in the graph."""
     from kg2rag.answers.context import context as context_of
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.systems import recommended
@@ -59,95 +58,95 @@ def ask(
         print_line(f"   {' '.join(hit.text.split())}\n")
 
 
-@spread(systems="mention_ppr,dense")
+@expand_groups(systems="mention_ppr,dense")
 def explain(
     data: DataOptions,
-    on: SystemOptions,
+    systems: SystemOptions,
     question: str = QUESTION,
-    k: int = opt(5, "Hits shown of each system.", "--k", min=1),
+    k: int = opt(5, "Number of hits of each system.", "--k", min=1),
 ) -> None:
-    """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
+    """Explain the hits of systems: stages, paths, the arithmetic of the scores, and the ranks of the gold."""
     from kg2rag.report.question_explanation import explain as run
 
-    questions = data.load()
-    print_rich(run(on.build(questions.corpus)[1], questions, question, k=k))
+    dataset = data.load()
+    print_rich(run(systems.build(dataset.corpus)[1], dataset, question, k=k))
 
 
 @dataclass(frozen=True)
-class OneSystem(SystemOptions):
-    """The options that name one system and what it runs on."""
+class OneSystemOptions(SystemOptions):
+    """The options that name one system, a graph and an encoder."""
 
-    systems: str = opt("hybrid", "Whose hits are read; `kg2rag systems` lists them.", "--system")
+    systems: str = opt("hybrid", "System that searches; `kg2rag systems` lists them.", "--system")
 
 
 @dataclass(frozen=True)
 class ContextOptions:
     """The options of a context."""
 
-    tokens: int = opt(4500, "Of a whole context, at most; counted by the encoder's tokenizer.", min=1)
-    graph_tokens: int | None = opt(None, "Of its graph block; a ninth of --tokens otherwise.", min=0)
-    k: int = opt(20, "Hits of a question; those that fit are read.", "--k", min=1)
+    tokens: int = opt(4500, "Maximum size of a context, by the encoder's tokenizer.", min=1)
+    graph_tokens: int | None = opt(None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0)
+    k: int = opt(20, "Hits per question; the context has those that fit.", "--k", min=1)
 
 
-@spread()
+@expand_groups()
 def context(
     data: DataOptions,
-    on: OneSystem,
+    systems: OneSystemOptions,
     size: ContextOptions,
     question: str = QUESTION,
-    hops: int = opt(1, "From 2 on, the graph block has the chains that lead so far.", min=1, max=3),
-    as_json: bool = opt(False, "Print all of it as data: text, citations, what the graph says.", "--json"),
+    hops: int = opt(1, "Longest chains of triples in the graph block.", min=1, max=3),
+    as_json: bool = opt(False, "Print text, citations and triples as JSON.", "--json"),
 ) -> None:
     """Print the context of a question: the graph block and the passages, within a budget of tokens.
 
-    What was left out, and why, goes to stderr, so that the output is the context and nothing else.
+    Passages and triples that do not fit are listed on stderr, so that the output is only the context.
     """
     from kg2rag.answers.context import context as context_of
     from kg2rag.report.question_explanation import find_question
 
-    questions = data.load()
-    _, query = find_question(questions, question)
-    kb, systems = on.build(questions.corpus)
-    if len(systems) != 1:
-        raise ValueError(f"A context is of one system, not of {', '.join(systems)}. Name one with --system.")
-    (system,) = systems.values()
-    made = context_of(system, query, hops=hops, kb=kb, **vars(size))
+    dataset = data.load()
+    _, query = find_question(dataset, question)
+    kb, built = systems.build(dataset.corpus)
+    if len(built) != 1:
+        raise ValueError(f"A context needs one system, not {', '.join(built)}. Name one with --system.")
+    (system,) = built.values()
+    formatted = context_of(system, query, hops=hops, kb=kb, **vars(size))
     if as_json:
-        print_json(made.to_json())
+        print_json(formatted.to_json())
     else:
-        print_line(made.text)
-    print_line(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} passages", err=True)
-    for dropped in made.dropped:
+        print_line(formatted.text)
+    print_line(f"{formatted.tokens} of {size.tokens} tokens, {len(formatted.citations)} passages", err=True)
+    for dropped in formatted.dropped:
         print_line(f"left out ({dropped.why}): {dropped.what}", err=True)
 
 
-@spread(systems="dense,hybrid,graph_augmented", dataset="bundled")
+@expand_groups(systems="dense,hybrid,graph_augmented", dataset="bundled")
 def answer(
     data: DrawOptions,
-    chat: ModelOptions,
-    on: SystemOptions,
+    model: ModelOptions,
+    systems: SystemOptions,
     size: ContextOptions,
     reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned"),
-    rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Whose normalisation and F1."),
-    out: Path | None = opt(None, "Where the answers go; reports/DATASET-answers otherwise."),
+    rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Data set whose normalisation and F1 are used."),
+    out: Path | None = opt(None, "Folder for the answers. Default: reports/DATASET-answers."),
 ) -> None:
     """Let a language model answer from the contexts of some systems: exact match and F1 of each.
 
-    Answers are kept as they arrive; stopped in any way, the same command goes on where it was. A question without an
-    answer is counted as failed, never scored; the table is over the questions that every system answered, and the exit
-    code is 3 where there is another.
+    Answers are stored as they arrive, so an interrupted command continues when it is repeated. A question without an
+    answer counts as failed and is not scored; the table covers the questions that every system answered. The exit code
+    is 3 if a question failed.
     """
     from kg2rag.answers.comparing import FILES as ANSWER_FILES
     from kg2rag.answers.comparing import compare_answers
     from kg2rag.answers.reader import REASONED, SHORT, Reader
     from kg2rag.compute import check_outputs
 
-    reader = Reader(chat.open("A reader"), REASONED if reasoned else SHORT)
+    reader = Reader(model.open("A reader"), REASONED if reasoned else SHORT)
     folder = out or Path("reports") / f"{data.file_name}-answers"
     check_outputs(folder, ANSWER_FILES)
-    questions = data.load()
-    kb, systems = on.build(questions.corpus)
-    result = compare_answers(systems, questions, kb, reader, rules=rules, seed=data.seed, **vars(size))
+    dataset = data.load()
+    kb, built = systems.build(dataset.corpus)
+    result = compare_answers(built, dataset, kb, reader, rules=rules, seed=data.seed, **vars(size))
     result.save(folder)
     print_line(str(result))
     for name, answers in result.answers.items():
@@ -158,4 +157,4 @@ def answer(
         first, failure = next(iter(failures.items()))
         print_line(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)
     if failed:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(EXIT_SOME_FAILED)

@@ -54,7 +54,8 @@ def test_ask_gives_the_hits_and_what_the_graph_says_as_json(store: Path) -> None
 def test_a_context_is_of_one_system(store: Path) -> None:
     done = run(store, "context", "bundled", "q001", "--system", "bm25,dense")
     assert isinstance(done.exception, ValueError)
-    assert "A context is of one system, not of bm25, dense. Name one with --system." in str(done.exception)
+    assert "bm25, dense" in str(done.exception)
+    assert "--system" in str(done.exception)
 
 
 def test_answers_are_scored_by_system_and_written(store: Path, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None
         server.gate.set()
         _, err = process.communicate()
         assert (process.returncode, builder.kept(server)) == (130, set(server.paid))
-        assert "the same command goes on from here" in err
+        assert "the same command continues" in err
         assert builder.build().returncode == 0
         assert set(server.paid.values()) == {1}
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kg2rag.cli import app, main
-from kg2rag.cli.declared import parse_settings
+from kg2rag.cli.option_groups import parse_settings
 from kg2rag.compute import Store
 
 COMPARE = (
