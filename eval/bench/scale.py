@@ -176,7 +176,7 @@ def measured(about: Mapping[str, object]) -> dict[str, object]:
 
     import kg2rag
     from kg2rag.compute import processor, threads
-    from kg2rag.evaluation import provenance
+    from kg2rag.evaluation.machine import commit, load_average
 
     folder = Path(str(about["folder"]))
     kb = kg2rag.KnowledgeBase.build(
@@ -186,9 +186,9 @@ def measured(about: Mapping[str, object]) -> dict[str, object]:
         store=kg2rag.Store(str(about["store"])),
     )
     found = part(kb, str(about["name"])) if about["kind"] == "part" else system(kb, about, folder)
-    machine = {"processor": processor(), "commit": provenance.commit(), "threads": threads()}
+    machine = {"processor": processor(), "commit": commit(), "threads": threads()}
     memory = {"peak_gb": round(status("self", "VmHWM"), 3), "anonymous_gb": round(status("self", "RssAnon"), 3)}
-    return {**found, **memory, "load": provenance.load_average(), "machine": machine}
+    return {**found, **memory, "load": load_average(), "machine": machine}
 
 
 def parts_of_a_base() -> Mapping[str, Callable[[KnowledgeBase], object]]:

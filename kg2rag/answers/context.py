@@ -10,7 +10,7 @@ from typing import Any
 from kg2rag.answers.graph_block import Dropped, graph_block
 from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, reached
 from kg2rag.compute import TokenCounter, counter_of
-from kg2rag.evaluation.provenance import knowledge_bases
+from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers import linking

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg2rag.evaluation import provenance
+from kg2rag.evaluation import provenance, system_parts
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
@@ -55,13 +55,13 @@ def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> di
     for name, seeds in systems.items():
         first = seeds[0]
         record["systems"][name] = repr(first)
-        record["parameters"][name] = provenance.identity(first, record=True)
-        tuning = provenance.tuning(first, data)
+        record["parameters"][name] = provenance.parameters(first)
+        tuning = system_parts.tuning(first, data)
         if tuning:
             record["tuning"][name] = tuning
         if len(seeds) > 1:
             record["seeds"][name] = [repr(system) for system in seeds]
-        remark = provenance.remark(first)
+        remark = system_parts.remark(first)
         if remark:
             record["remarks"][name] = remark
     return record

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kg2rag.evaluation import provenance
+from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import as_system
 from kg2rag.retrievers.systems import build, build_all, label, labelled
@@ -124,7 +124,7 @@ def _over_corpus(named: Sequence[tuple[str, Any]], data: QADataset) -> list[tupl
 
 def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | None:
     """The first knowledge base over the corpus of `data` that a system searches, or None."""
-    for kb in provenance.knowledge_bases(list(systems)):
+    for kb in knowledge_bases(list(systems)):
         if kb.corpus.fingerprint == data.corpus.fingerprint:
             return kb
     return None

@@ -14,8 +14,8 @@ from kg2rag.evaluation import returned_sizes, significance, storage, views
 from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.oracle_ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.per_query import Group, differences_between, grouped_means, largest_first
-from kg2rag.evaluation.provenance import knowledge_bases
 from kg2rag.evaluation.scored_runs import ScoredRuns
+from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots

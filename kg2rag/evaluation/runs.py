@@ -2,7 +2,8 @@
 
 A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all that it depends on:
 the class and parameters of the system (files by their content), its knowledge bases, the questions (not their gold),
-k and the code. A killed comparison goes on where it was, and one more system or question runs only what is new.
+k and the code, see `identity`. A killed comparison goes on where it was, and one more system or question runs only
+what is new.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +26,11 @@ from kg2rag.compute import Store
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.gold import check_rankings, noted
+from kg2rag.evaluation.identity import NoKeyError, Walk
+from kg2rag.evaluation.loaded_code import code_version
+from kg2rag.evaluation.machine import environment
+from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watched
+from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import Notes, QADataset, Query, Ranking, Triple
@@ -65,6 +72,7 @@ class Run:
     build_seconds : what was spent before that: on indexes, graphs, vectors, and a batch to warm up.
     about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
     not_cached : why it is not in the store; "" where it is.
+    n_stored : how many of the rankings were read from the store; `about["started"]` says when they were made.
     """
 
     rankings: Sequence[Ranking]
@@ -72,6 +80,7 @@ class Run:
     build_seconds: float
     about: Mapping[str, Any]
     not_cached: str = ""
+    n_stored: int = 0
 
 
 def run(
@@ -87,72 +96,100 @@ def run(
 ) -> Run:
     """The run of a system on all questions of a data set, from the store as far as it is there.
 
-    system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, where it has that, is called first and not
+    A run is not kept where the store cannot tell whether it is still the same run: where something in the system cannot
+    be compared by content, or its code reads files that are none of its parameters, a network or random numbers.
+
+    Parameters
+    ----------
+    system : ranks a batch, `retrieve_batch(queries, k)`; `prepare(queries)`, if it has that, is called first and not
         timed: it builds indexes, encodes queries.
     name : of the system, for messages and the progress bar.
-    store : where runs are kept; that of the system's knowledge base where not given. Without one it is run each time.
+    store : where runs are kept; by default that of the system's knowledge base. Without one the system is run each
+        time.
     batch_size : queries given to the system at once, at most `BLOCK`; changes speed, never a ranking.
     fresh : run it anew, and keep that.
 
-    Raises ValueError: a ranking that cannot be judged; and what the system raises, with a note that says where.
+    Raises
+    ------
+    ValueError : a ranking that cannot be judged.
+    Exception : what the system raises, with a note that names the system and the first query of the batch.
     """
-    kbs = provenance.knowledge_bases(system)
+    kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
-    queries, worker = data.queries, _Worker(name, system, data, k, kbs, min(batch_size, BLOCK))
-    blocks = [queries[start : start + BLOCK] for start in range(0, len(queries), BLOCK)]
+    blocks = [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
     entries = [None if cache is None or fresh else cache.find(block) for block in blocks]
     missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
+    worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), None if cache is None else cache.walk)
     rankings, abouts = list[Ranking](), list[dict[str, Any]]()
-    with progress_bar(len(queries), name, "query", shown=progress) as bar:
+    with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
             if entry is None:
                 worker.prepare(missing)
-                own, about = worker.block(block)
-                entry = None if cache is None else cache.write(block, own, about, fresh=fresh)
+                block_rankings, about = worker.block(block)
+                if cache is not None and not worker.outside:
+                    entry = cache.write(block, block_rankings, about, fresh=fresh)
             if entry is not None:  # also what was run now: the same however often it is asked for
-                own = [_ranking(row, data.corpus.ids) for row in read_parquet(entry / RANKINGS).to_pylist()]
+                rows = read_parquet(entry / RANKINGS).to_pylist()
+                block_rankings = [_ranking(row, data.corpus.ids) for row in rows]
                 about = read_json(entry / ABOUT)
-            rankings += own
+            rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
-    seconds, spent = ([about[key] for about in abouts] for key in ("seconds", "build_seconds"))
-    unknown = None in seconds or not getattr(system, "timed", True)
-    ms = math.nan if unknown else 1000 * sum(seconds) / len(queries)
-    return Run(rankings, ms, sum(spent), provenance.of_blocks(abouts), not_cached)
+    worker.finish()
+    return Run(
+        rankings,
+        _ms_per_query(system, abouts, len(data.queries)),
+        sum(about["build_seconds"] for about in abouts),
+        provenance.of_blocks(abouts),
+        not_cached or worker.outside,
+        len(data.queries) - len(missing),
+    )
+
+
+def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int) -> float:
+    """Milliseconds per query of all blocks; NaN where one was not timed."""
+    seconds: list[Any] = [about["seconds"] for about in abouts]
+    if None in seconds or not getattr(system, "timed", True):
+        return math.nan
+    return float(1000 * sum(seconds) / n_queries)
 
 
 def _cache(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None) -> tuple[_Cache | None, str]:
     """Where the blocks of a system's run are kept, or None and why they are not."""
-    store = store or (kbs[0].store if kbs else None)
+    if store is None and kbs:
+        store = kbs[0].store
     if not getattr(system, "timed", True):
         return None, "its rankings were computed elsewhere"
     if store is None:
         return None, "it has no knowledge base, so no store"
+    walk = Walk()
     try:
-        key = {"system": provenance.identity(system), "code": provenance.code_version(), "k": k}
-        return _Cache(store, key, kbs), ""
-    except provenance.NoKeyError as error:
+        key = {"system": walk.system(system), "code": code_version(), "k": k}
+    except NoKeyError as error:
         return None, str(error)
+    return _Cache(store, key, kbs, walk), ""
 
 
 @dataclass(frozen=True)
 class _Cache:
-    """The entries of one system's run."""
+    """The entries of one system's run; `walk` : what was met when the key was made."""
 
     store: Store
     key: Mapping[str, object]
     kbs: Sequence[KnowledgeBase]
+    walk: Walk
 
     def find(self, queries: Sequence[Query]) -> Path | None:
         """The entry of a block, where the encoders that it asked for vectors are still the same ones."""
         entry = self.store.find(STAGE, self._key(queries), libraries=LIBRARIES)
         if entry is None:
             return None
-        then = [kb["encoder"].get("fingerprint") for kb in read_json(entry / ABOUT)["knowledge"]]
-        if all(one in (None, kb.embedder.fingerprint(kb.store)) for one, kb in zip(then, self.kbs, strict=True)):
-            return entry
-        self.store.remove(entry)
-        return None
+        for about, kb in zip(read_json(entry / ABOUT)["knowledge"], self.kbs, strict=True):
+            fingerprint = about["encoder"].get("fingerprint")
+            if fingerprint is not None and fingerprint != kb.embedder.fingerprint(kb.store):
+                self.store.remove(entry)
+                return None
+        return entry
 
     def write(self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool) -> Path:
         """Write the entry of a block; `fresh`: in place of one that is there."""
@@ -161,20 +198,24 @@ class _Cache:
             self.store.remove(self.store.place(STAGE, key, libraries=LIBRARIES))
 
         def fill(folder: Path) -> None:
-            table = pa.Table.from_pylist([_row(one) for one in rankings], schema=SCHEMA)
+            table = pa.Table.from_pylist([_row(ranking) for ranking in rankings], schema=SCHEMA)
             (folder / RANKINGS).write_bytes(as_parquet(table))
             (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
 
         return self.store.entry(STAGE, key, fill, libraries=LIBRARIES)
 
     def _key(self, queries: Sequence[Query]) -> dict[str, object]:
-        asked = repr([(query.id, query.text, query.candidates) for query in queries])
-        return {**self.key, "questions": hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()}
+        texts = repr([(query.id, query.text, query.candidates) for query in queries])
+        return {**self.key, "questions": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()}
 
 
 @dataclass
 class _Worker:
-    """One system at work on the questions whose rankings are not there."""
+    """One system at work on the questions whose rankings are not there.
+
+    walk : what the system is made of; None where its run is not kept.
+    outside : what its code has read from outside so far, in words, so that its rankings cannot be kept; "" for nothing.
+    """
 
     name: str
     system: Any
@@ -182,8 +223,11 @@ class _Worker:
     k: int
     kbs: Sequence[KnowledgeBase]
     batch_size: int
+    walk: Walk | None
     build_seconds: float = 0.0
     environment: dict[str, Any] = field(default_factory=dict)
+    outside: str = ""
+    read_known: bool = False
 
     def __post_init__(self) -> None:
         self.before = [kb.counts.copy() for kb in self.kbs]
@@ -192,19 +236,42 @@ class _Worker:
         """Build what is needed, once; what a first batch builds or compiles is no part of the time per query."""
         if self.environment:
             return
-        self.environment, before = provenance.environment(), time.perf_counter()
+        self.environment = environment()
+        started = time.perf_counter()
+        if self.walk is not None and self.walk.has_user_code:
+            empty_unwatched(self.walk.memos)
         with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
-            getattr(self.system, "prepare", lambda _: None)(queries)
+            if hasattr(self.system, "prepare"):
+                with self._watched():
+                    self.system.prepare(queries)
         if self.kbs:
-            self.retrieve(queries[: self.batch_size])
-        self.build_seconds += time.perf_counter() - before
+            with self._watched():
+                self.retrieve(queries[: self.batch_size])
+        self.build_seconds += time.perf_counter() - started
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Watch what the user's code reads; a system that has none is not slowed down."""
+        if self.walk is None or not self.walk.has_user_code:
+            yield
+            return
+        with watched(self.walk.files) as watch:
+            yield
+        self.outside = self.outside or watch.reason
+        self.read_known |= watch.read_known
+
+    def finish(self) -> None:
+        """Note which memos may be used by a later run: those that were filled here from nothing outside."""
+        if self.environment and self.walk is not None and not self.outside and not self.read_known:
+            note_watched(self.walk.memos)
 
     def retrieve(self, queries: Sequence[Query]) -> list[Ranking]:
+        """The rankings of some queries, batch by batch."""
         rankings: list[Ranking] = []
         for start in range(0, len(queries), self.batch_size):
-            first, batch = queries[start], queries[start : start + self.batch_size]
-            told = f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"
-            with noted(told):
+            batch = queries[start : start + self.batch_size]
+            first = batch[0]
+            with noted(f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"):
                 rankings += self.system.retrieve_batch(batch, self.k)
         return rankings
 
@@ -216,16 +283,23 @@ class _Worker:
         """
         started, seconds = datetime.now(UTC).isoformat(timespec="seconds"), None
         for _ in range(2):
-            built, before = sum(kb.counts["builds"] for kb in self.kbs), time.perf_counter()
-            rankings, spent = self.retrieve(queries), time.perf_counter() - before
-            if sum(kb.counts["builds"] for kb in self.kbs) == built:
+            built = self._n_builds()
+            with self._watched():
+                before = time.perf_counter()
+                rankings = self.retrieve(queries)
+                spent = time.perf_counter() - before
+            if self._n_builds() == built:
                 seconds = spent
                 break
             self.build_seconds += spent
         check_rankings(rankings, self.data, queries=queries, k=self.k, name=self.name)
-        times, self.build_seconds = {"seconds": seconds, "build_seconds": self.build_seconds}, 0.0
+        times = {"seconds": seconds, "build_seconds": self.build_seconds}
+        self.build_seconds = 0.0
         about = provenance.of_run(self.kbs, self.before)
         return rankings, {"started": started, **times, **about, "environment": self.environment}
+
+    def _n_builds(self) -> int:
+        return sum(kb.counts["builds"] for kb in self.kbs)
 
 
 def _row(ranking: Ranking) -> dict[str, Any]:

@@ -26,7 +26,6 @@ import pandas as pd
 
 from kg2rag.evaluation.graph_headroom import graph_reach
 from kg2rag.evaluation.per_query import GROUPS, grouped_means
-from kg2rag.evaluation.provenance import knowledge_bases
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import SHUFFLED, against_placebo
 from kg2rag.evaluation.statistics import (
@@ -36,6 +35,7 @@ from kg2rag.evaluation.statistics import (
     p_values,
     questions_needed,
 )
+from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render

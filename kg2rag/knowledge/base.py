@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint
@@ -230,11 +230,25 @@ class KnowledgeBase:
         if key not in self._memory:
             before = self.counts["graph reads"]
             self.counts["builds"] += 1
+            module = str(getattr(getattr(build, "func", build), "__module__", ""))  # of a partial, that of its function
+            self.counts[f"built by {module}"] += 1
+            self._builders[key] = module
             built = build()
             self._memory[key] = built, from_graph or self.counts["graph reads"] > before
         found: tuple[Built, bool] = self._memory[key]
         self.counts["graph reads"] += found[1]
         return found[0]
+
+    @property
+    def _builders(self) -> dict[Hashable, str]:
+        """Key of a part in memory -> the module whose function built it."""
+        builders: dict[Hashable, str] = self._memory.setdefault(("builders",), {})
+        return builders
+
+    def forget(self, modules: Collection[str]) -> None:
+        """Drop the parts that functions of some modules have built; they are built again where they are needed."""
+        for key in [key for key, module in self._builders.items() if module in modules]:
+            self._memory.pop(key, None)
 
     @property
     def graph_sizes(self) -> dict[str, int] | None:
@@ -247,6 +261,7 @@ class KnowledgeBase:
         """How often it did what a run must tell of.
 
         "encodings" : vectors were asked for. "builds" : anything but a question was encoded, or a part built or opened.
+        "built by MODULE" : a part was built by a function of that module.
         "graph reads" : the graph, or a part that was built from it, was asked for.
         """
         counts: Counter[str] = self._memory.setdefault(("counts",), Counter())

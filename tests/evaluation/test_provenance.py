@@ -13,7 +13,9 @@ import pytest
 from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.provenance import identity, tuning
+from kg2rag.evaluation.identity import identity
+from kg2rag.evaluation.provenance import parameters
+from kg2rag.evaluation.system_parts import tuning
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
@@ -109,9 +111,9 @@ def test_files_and_what_a_repr_hides_count_by_their_content_and_are_recorded_wit
     file, ids, sums, keys = tmp_path / "links.json", data.corpus.ids, set(), set()
     for at, entity in enumerate(("Auth Service", "API Gateway")):
         file.write_text(json.dumps({"q001": [entity]}), encoding="utf-8")
-        sums.update(identity({"linker": f"ngram+gold({file})"}, record=True)["linker"]["sha256"])
+        sums.update(parameters({"linker": f"ngram+gold({file})"})["linker"]["sha256"])
         keys |= {str(identity(f"ngram+gold({file})")), str(identity(file))}
-        recorded = identity(Recorded(data.corpus, {"q001": [(ids[at], 1.0)]}, "theirs"), record=True)
+        recorded = parameters(Recorded(data.corpus, {"q001": [(ids[at], 1.0)]}, "theirs"))
         sums.add(recorded["run"]["sha256"])
     assert (len(sums), len(keys)) == (4, 4)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny_model
 
 from kg2rag import BM25, Dense, KnowledgeBase, SentenceEncoder
-from kg2rag.evaluation import provenance
-from kg2rag.evaluation.provenance import NoKeyError, identity
+from kg2rag.compute import sentence_encoder
+from kg2rag.evaluation import runs
+from kg2rag.evaluation.identity import NoKeyError, identity
+from kg2rag.evaluation.loaded_code import code_version
 from kg2rag.evaluation.runs import run
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
@@ -62,9 +68,10 @@ def asked(system: Counted, data: QADataset, k: int = 5, **options) -> set[str]:
 
 def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
     data, system = questions(little, 3), Counted(little)
-    first, made = run(system, data, 5), len(CALLS)
+    first = run(system, data, 5)
+    assert asked(system, data) == set()
     again = run(system, data, 5)
-    assert len(CALLS) == made > 0
+    assert (first.n_stored, again.n_stored) == (0, 3)
     direct = system.retrieve_batch(data.queries, 5)
     for found, own in zip([*first.rankings, *again.rankings], [*direct, *direct], strict=True):
         assert (found.query_id, found.passage_ids, found.notes) == (own.query_id, own.passage_ids, own.notes)
@@ -75,26 +82,29 @@ def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
 
 
 def test_a_run_that_was_killed_and_one_with_more_questions_run_what_is_missing(little, monkeypatch):
-    data, original, missing = questions(little), Counted.retrieve_batch, {f"q{i}" for i in range(200, 250)}
+    data, missing = questions(little), {f"q{i}" for i in range(200, 250)}
+    check_rankings = runs.check_rankings
 
-    def killed(self, queries, k):
-        if any(query.id == "q210" for query in queries):
+    def killed(rankings, *given, **named):
+        if any(ranking.query_id == "q210" for ranking in rankings):
             raise KeyboardInterrupt
-        return original(self, queries, k)
+        check_rankings(rankings, *given, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Counted, "retrieve_batch", killed)
+        patched.setattr(runs, "check_rankings", killed)
         with pytest.raises(KeyboardInterrupt):
             run(Counted(little), data, 5)
     assert asked(Counted(little), data) == missing
+    CALLS.clear()
     assert len(run(Counted(little), data, 5).rankings) == 250
+    assert CALLS == []
     run(Counted(little, 2.0), questions(little, 200), 5)
     assert asked(Counted(little, 2.0), data) == missing
 
 
 def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatch):
     data, every = questions(little, 3), {"q0", "q1", "q2"}
-    run(Counted(little), data, 5)
+    assert asked(Counted(little), data) == every
     regraded = tuple(replace(question, gold={"p2": 1}) for question in data.questions)
     assert asked(Counted(little), replace(data, questions=regraded), batch_size=1) == set()
     other = tuple(replace(question, text="Another?") for question in data.questions)
@@ -104,23 +114,46 @@ def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatc
     for system, on, k in (*changed, (Counted(little), replace(data, questions=other), 5)):
         assert asked(system, on, k) == every
     assert asked(Counted(little), data, fresh=True) == every
-    monkeypatch.setattr(provenance, "code_version", lambda: "another")
+    monkeypatch.setattr(runs, "code_version", lambda: "another")
     assert asked(Counted(little), data) == every
 
 
-def test_what_does_not_say_what_it_computes_is_run_each_time_and_says_why(little, fixed):
-    @dataclass(frozen=True)
-    class Closed(Counted):
-        by: object = None
-
-    data = questions(little, 3)
-    for _ in range(2):
-        CALLS.clear()
-        assert "does not say what it computes" in run(Closed(little, by=lambda row: row), data, 5).not_cached
-        assert CALLS
-    assert "no knowledge base" in run(fixed(q0="p0"), data, 5).not_cached
+def test_what_has_no_store_or_no_content_is_run_each_time_and_says_why(little, fixed):
+    assert "no knowledge base" in run(fixed(q0="p0"), questions(little, 1), 5).not_cached
     with pytest.raises(NoKeyError):
-        identity(object())
+        identity(number for number in range(3))
+
+
+def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, kb_of):
+    data, every = questions(little, 3), {"q0", "q1", "q2"}
+    assert asked(Counted(little), data) == every
+    some = tuple(replace(question, candidates=tuple(little.corpus.ids[:8])) for question in data.questions)
+    with pytest.raises(ValueError, match="p8"):  # asked anew, and it knows no candidates
+        run(Counted(little), replace(data, questions=some, setting="distractor"), 9)
+    shuffled = replace(little, mention_table=little.mentions, _memory={})
+    assert asked(Counted(shuffled), data) == every
+    other = kb_of(*((f"Title {i}", f"Another text {i}.") for i in range(9)))
+    graph = replace(other, source=little.source, _memory={})
+    assert asked(Counted(graph), replace(data, corpus=other.corpus)) == every
+    assert asked(Counted(little), data) == set()
+
+
+@pytest.mark.parametrize("library", ["bm25s", "faiss-cpu", "numpy", "scipy"])
+def test_another_version_of_a_library_makes_another_run(library, little, monkeypatch):
+    data = questions(little, 3)
+    distribution = metadata.distribution
+
+    def changed(name):
+        return SimpleNamespace(version="another") if name == library else distribution(name)
+
+    run(BM25(little), data, 5)
+    store_version = importlib.import_module("kg2rag.compute.store").version
+    monkeypatch.setattr(metadata, "distribution", changed)
+    store_version.cache_clear()
+    new = run(BM25(little), data, 5)
+    store_version.cache_clear()
+    monkeypatch.undo()
+    assert (new.n_stored, run(BM25(little), data, 5).n_stored) == (0, 3)
 
 
 def test_encoders_that_differ_in_their_prompts_alone_have_runs_of_their_own(little):
@@ -162,25 +195,35 @@ def test_nothing_but_questions_is_encoded_while_the_clock_runs(kb_of):
     assert math.isnan(run(Late(kb, always=True), data, 5).ms_per_query)
 
 
-def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
-    data = questions(little, 3)
-    run(Dense(little), data, 5)
-    before = run(BM25(little), data, 5)
-    monkeypatch.setattr(type(little.embedder), "fingerprint", lambda *_: "other words")
-    again = run(Dense(little), data, 5)
-    assert again.about["knowledge"][0]["encoder"]["fingerprint"] == "other words"
-    assert run(BM25(little), data, 5).about == before.about  # it asked for no vectors
+def test_an_encoder_with_other_pooling_makes_another_run(little, tmp_path):
+    data, model = questions(little, 3), tiny_model.save(tmp_path / "encoder")
+
+    def over() -> KnowledgeBase:
+        embedder = SentenceEncoder(str(model), dtype="float32")
+        return KnowledgeBase.build(little.corpus, little.source, embedder=embedder, store=little.store)
+
+    assert [run(Dense(over()), data, 5).n_stored for _ in range(2)] == [0, 3]
+    assert run(BM25(over()), data, 5).n_stored == 0
+    (pooling,) = model.glob("*Pooling/config.json")
+    assert '"mean"' in pooling.read_text()
+    pooling.write_text(pooling.read_text().replace('"mean"', '"cls"'))
+    sentence_encoder._network.cache_clear()  # as in another process
+    assert run(Dense(over()), data, 5).n_stored == 0
+    assert run(BM25(over()), data, 5).n_stored == 3  # it asked for no vectors
 
 
-@pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "coefficients.toml"])
-def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance.kg2rag, "__file__", str(tmp_path / "__init__.py"))
-    file = tmp_path / "retrievers" / name
-    file.parent.mkdir()
-    file.write_text("before")
-    before = provenance.code_version.__wrapped__()
-    (tmp_path / "report").mkdir()
-    (tmp_path / "report" / name).write_text("shown alone")
-    assert provenance.code_version.__wrapped__() == before
+@pytest.mark.parametrize("room", ["types", "text", "compute", "extraction", "knowledge", "retrievers"])
+@pytest.mark.parametrize("name", ["dense.py", "deeper/coefficients.toml"])
+def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(room, name, tmp_path):
+    def version() -> str:
+        return code_version.__wrapped__(tmp_path)
+
+    file, shown = tmp_path / room / name, tmp_path / "report" / name
+    for path in (file, shown):
+        path.parent.mkdir(parents=True)
+        path.write_text("before")
+    before = version()
+    shown.write_text("after")
+    assert version() == before
     file.write_text("after")
-    assert provenance.code_version.__wrapped__() != before
+    assert version() != before

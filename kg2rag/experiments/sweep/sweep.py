@@ -22,7 +22,9 @@ from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_w
 from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
+from kg2rag.evaluation.system_parts import tuning
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split
 from kg2rag.extraction import Extractor
@@ -213,8 +215,8 @@ class Sweep:
             "data": {self.dataset.setting: [provenance.data(self.dataset)]},
             "graphs": graphs,
             "encoders": {self.embedder[0]: shown(self.embedder[1])},
-            "tuning": {name: rows for name, system in built.items() if (rows := provenance.tuning(system))},
-            **provenance.environment(),
+            "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
+            **environment(),
         }
 
 

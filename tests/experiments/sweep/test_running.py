@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +17,8 @@ from kg2rag import systems
 from kg2rag.cli import main
 from kg2rag.compute import Store
 from kg2rag.evaluation import evaluate
-from kg2rag.experiments.sweep import Sweep, SweepResult, read_sweep
+from kg2rag.evaluation.runs import Run
+from kg2rag.experiments.sweep import Sweep, SweepResult, read_sweep, scoring
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.types import QADataset, Ranking
@@ -55,16 +57,22 @@ def test_what_scores_depend_on_is_recorded(sweep: Make, data: QADataset, tmp_pat
 def test_what_was_run_is_read_and_a_longer_grid_runs_what_is_new_alone(
     sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, ran, retrieve = Store(tmp_path / "store"), [], BM25.retrieve_batch
-    monkeypatch.setattr(BM25, "retrieve_batch", lambda self, *given: (ran.append(self.k1), retrieve(self, *given))[1])
+    store, ran, run = Store(tmp_path / "store"), [], scoring.run
+
+    def counted(system: BM25, *given: Any, **named: Any) -> Run:
+        found = run(system, *given, **named)
+        ran.extend([system.k1] * (found.n_stored == 0))
+        return found
+
+    monkeypatch.setattr(scoring, "run", counted)
     sweep(systems=SOME, store=store).run(tmp_path / "first")
-    assert set(ran) == {0.5, 0.9}
+    assert ran == [0.5, 0.9]
     ran.clear()
     sweep(systems=SOME, store=store).run(tmp_path / "again")
     assert ran == []
     assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "first")
     sweep(systems={"bm25": {"k1": [0.2, 0.5, 0.9]}}, store=store).run(tmp_path / "longer")
-    assert set(ran) == {0.2}
+    assert ran == [0.2]
 
 
 def test_two_workers_write_the_same_bytes(sweep: Make, tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""The package in memory -> a checksum of the files that rankings depend on, and what was replaced.
+
+Somebody who tries an idea replaces a method or a constant of this package, or edits a file of it while Python runs:
+the files alone then do not tell what a ranking was computed by.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin
+
+
+@cache
+def code_version(package: Path = PACKAGE) -> str:
+    """A checksum of the files that a ranking depends on, code and data: this package's, from `retrievers` downward."""
+    digest = hashlib.sha256()
+    for file in _files(package):
+        digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(package: Path) -> Iterator[Path]:
+    for room in ROOMS:
+        for file in sorted((package / room).rglob("*")):
+            if file.is_file() and file.parent.name != "__pycache__":
+                yield file
+
+
+def replaced_names() -> Iterator[tuple[str, Any]]:
+    """The functions and constants of this package's loaded modules that are not as their files define them.
+
+    Yields the full name, and what stands there now.
+    """
+    for name, module in sorted(sys.modules.items()):
+        room = name.removeprefix("kg2rag.").partition(".")[0]
+        if name.startswith("kg2rag.") and room in ROOMS and isinstance(module, ModuleType):
+            yield from replaced_in(module)
+
+
+def replaced_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The functions and constants of one module, and of its classes, that are not as its file defines them."""
+    loader = getattr(module.__spec__, "loader", None)
+    if not hasattr(loader, "get_code"):
+        return
+    file = Path(module.__file__ or "")
+    changed = None if PACKAGE in file.parents else _state(file)  # this package's code is read once, the user's anew
+    source = _source_of(module.__name__, changed)
+    yield from _replaced(module, module.__name__, "<module>", source)
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            yield from _replaced(value, f"{module.__name__}.{value.__qualname__}", value.__qualname__, source)
+
+
+def _replaced(owner: ModuleType | type, owner_name: str, body: str, source: _Source) -> Iterator[tuple[str, Any]]:
+    """The members of a module or a class that are not as `body`, its code, defines them."""
+    constants = source.constants.get(body, {})
+    for name, value in list(vars(owner).items()):
+        changed = name in constants and not _is_same_constant(value, constants[name])
+        if changed or any(not source.has(function) for function in functions_of(value)):
+            yield f"{owner_name}.{name}", value
+
+
+def _is_same_constant(value: object, constant: object) -> bool:
+    if hasattr(value, "__get__"):  # of a named tuple or a class with slots, where the constant was a default
+        return True
+    return type(value) is type(constant) and repr(value) == repr(constant)
+
+
+def functions_of(value: object) -> Iterator[FunctionType]:
+    """The Python functions that a member of a module or class calls: its own, wrapped ones, those of a property."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, FunctionType):
+            yield part
+            waiting += [getattr(part, "__wrapped__", None), *_cells(part)]
+        elif isinstance(part, classmethod | staticmethod | property | cached_property):
+            waiting += wrapped_functions(part)
+        elif callable(part) and not isinstance(part, type):
+            waiting += [vars_of(part).get("__wrapped__"), vars_of(part).get("py_func")]
+
+
+def wrapped_functions(member: Any) -> list[Any]:
+    """The functions of a member of a class that is no function itself; None where a property lacks one."""
+    if isinstance(member, property):
+        return [member.fget, member.fset, member.fdel]
+    return [member.func if isinstance(member, cached_property) else member.__func__]
+
+
+def vars_of(value: object) -> dict[str, Any]:
+    """The attributes of an instance; none where it has no `__dict__`."""
+    return getattr(value, "__dict__", {})
+
+
+def _cells(function: FunctionType) -> Iterator[object]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the file of a module defines.
+
+    codes : of every function, class and module in it.
+    constants : of the module's body and of each class's, the names that are bound once, to a constant.
+    """
+
+    file: str
+    codes: frozenset[CodeType]
+    constants: Mapping[str, Mapping[str, object]]
+
+    def has(self, function: FunctionType) -> bool:
+        """Whether a function may stand in this module: it is defined here, imported, or generated for a dataclass."""
+        code = function.__code__
+        if code.co_filename == self.file:
+            return code in self.codes
+        if file_origin(code.co_filename) != "user" or is_generated(function):
+            return True
+        return file_origin(self.file) == "user" and _is_imported(function)
+
+
+def is_generated(function: FunctionType) -> bool:
+    """Whether it is a special method that `dataclass` or `NamedTuple` has made of text."""
+    code = function.__code__
+    of_tuple = code.co_name == "<lambda>" and function.__name__ == "__new__"
+    return code.co_filename == "<string>" and (of_tuple or code.co_qualname.startswith("__create_fn__."))
+
+
+def _is_imported(function: FunctionType) -> bool:
+    """Whether a function is still found under its name in the module that defines it."""
+    place: object = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        place = getattr(place, part, None)
+    return place is function
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """Time and size by which a file that was changed is known."""
+    try:
+        state = file.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size
+
+
+@cache
+def _source_of(module: str, changed: tuple[int, int] | None) -> _Source:  # noqa: ARG001 - the file is read again
+    loader: Any = sys.modules[module].__spec__.loader  # type: ignore[union-attr]
+    code: CodeType | None = loader.get_code(module)
+    if code is None:  # a compiled extension, or a package without a file
+        return _Source("", frozenset(), {})
+    codes = frozenset(nested_codes(code))
+    bodies = [body for body in codes if not body.co_flags & inspect.CO_OPTIMIZED]  # of the module and its classes
+    return _Source(code.co_filename, codes, {body.co_qualname: dict(_constants(body)) for body in bodies})
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested_codes(constant)
+
+
+def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
+    """The names that a module or class binds once, to a constant."""
+    instructions = list(dis.get_instructions(body))
+    bound = Counter(one.argval for one in instructions if one.opname in ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME"))
+    for before, instruction in pairwise(instructions):
+        name = str(instruction.argval)
+        constant = before.opname == "LOAD_CONST" and instruction.opname == "STORE_NAME" and bound[name] == 1
+        if constant and not name.startswith("__"):
+            yield name, before.argval

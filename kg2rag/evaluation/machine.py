@@ -1,0 +1,73 @@
+"""The machine -> what is recorded beside numbers: versions, processor, threads, load and the commit of the code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from kg2rag.compute import processor
+from kg2rag.evaluation.module_files import PACKAGE
+
+_LIBRARIES = (
+    "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
+    "torch transformers"
+).split()
+_THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+GIT_TIMEOUT_SECONDS = 10
+
+
+def environment() -> dict[str, Any]:
+    """Versions, platform, processor, threads and commit; None where unknown."""
+    from threadpoolctl import threadpool_info
+
+    torch = sys.modules.get("torch")
+    versions = dict[str, str | None].fromkeys(_LIBRARIES)
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    blas = {
+        " ".join(str(library.get(part) or "") for part in ("internal_api", "version", "architecture")).strip()
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "versions": versions,
+        "threads": {
+            "cores": cores,
+            "torch": None if torch is None else torch.get_num_threads(),
+            **{name: os.environ.get(name) for name in _THREAD_SETTINGS},
+        },
+        "blas": sorted(blas),  # the instructions that it chose change last bits
+        "commit": commit(),
+    }
+
+
+def load_average() -> float | None:
+    """Processes waiting for a core over the last minute, or None where the platform does not report it."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def commit() -> dict[str, object] | None:
+    """The git commit of the checkout that this package runs from, and whether files differ from it, or None."""
+    if not (PACKAGE.parent / ".git").exists() or shutil.which("git") is None:
+        return None
+    head = _git("rev-parse", "--verify", "--quiet", "HEAD")
+    if not head:
+        return None
+    return {"id": head, "changed": bool(_git("status", "--porcelain", "-uno"))}
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(PACKAGE.parent), *arguments]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_SECONDS)  # noqa: S603 - no shell
+    return answer.stdout.strip()

@@ -1,0 +1,150 @@
+"""A module -> whose code it is, the user's files that it imports, and the versions of libraries.
+
+Code is of three kinds: the rooms of this package that rankings depend on, installed libraries with the standard
+library, and the user's, which is everything else. Nothing is imported to find a file.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Literal
+
+from kg2rag.text.records import sha256
+
+Origin = Literal["package", "library", "user"]
+PACKAGE = Path(__file__).resolve().parents[1]
+ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers")
+"""The rooms of this package whose code a ranking depends on."""
+MISSING = "missing"
+"""In place of the checksum of an optional import that is not installed."""
+_SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED = frozenset(
+    Path(folder).resolve()
+    for folder in (*map(sysconfig.get_path, _SCHEMES), *site.getsitepackages(), site.getusersitepackages())
+)
+
+
+@cache
+def file_origin(file: str) -> Origin:
+    """Whose code a file has; a name that is no file, such as "<stdin>" or that of a notebook's cell, is the user's."""
+    path = Path(file).resolve()
+    if file.startswith("<frozen "):
+        return "library"
+    if not path.is_file():
+        return "user"
+    if PACKAGE in path.parents:
+        room = path.relative_to(PACKAGE).parts[0]
+        return "package" if room in (*ROOMS, "__init__.py") else "user"
+    return "user" if _INSTALLED.isdisjoint(path.parents) else "library"
+
+
+def module_origin(name: str) -> Origin:
+    """Whose module one of that name is, loaded or not."""
+    if name == "__main__":
+        return "user"
+    spec = find_spec(name)
+    if spec is None or spec.origin in ("built-in", "frozen"):
+        return "user" if spec is None else "library"
+    if spec.has_location and spec.origin is not None:
+        return file_origin(spec.origin)
+    folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]  # of a namespace package
+    installed = [not _INSTALLED.isdisjoint((folder, *folder.parents)) for folder in folders]
+    return "library" if installed and all(installed) else "user"
+
+
+def find_spec(name: str) -> ModuleSpec | None:
+    """Where a module lies, loaded or not, without importing its parents; None where it cannot be found."""
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None)
+    if isinstance(spec, ModuleSpec):
+        return spec
+    if module is not None:  # a script's, or made by hand
+        file = getattr(module, "__file__", None)
+        return None if file is None else importlib.util.spec_from_file_location(name, file)
+    if name in sys.builtin_module_names:
+        return ModuleSpec(name, None, origin="built-in")
+    parent, _, _ = name.rpartition(".")
+    path = None
+    if parent:
+        package = find_spec(parent)
+        if package is None or package.submodule_search_locations is None:
+            return None
+        path = list(package.submodule_search_locations)
+    return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, path)
+
+
+def imported_files(name: str) -> dict[str, str]:
+    """The user's modules that a module is made of and imports, transitively: name -> checksum of its file.
+
+    Imports within functions count, relative ones, those of packages without `__init__.py`, and every parent package.
+    Of a script or a notebook only the imports count: whatever in it a system uses is found in memory.
+    """
+    checksums: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        if module in checksums or module_origin(module) != "user":
+            continue
+        spec = find_spec(module)
+        if spec is None:
+            checksums[module] = MISSING
+            continue
+        waiting += _parents(module)
+        file = Path(spec.origin) if spec.has_location and spec.origin is not None else None
+        if file is None or not file.is_file():  # a namespace package
+            checksums[module] = ""
+            continue
+        checksums[module] = "" if module == "__main__" else sha256(file)
+        if file.suffix == ".py":
+            waiting += _imports(file, module, is_package=spec.submodule_search_locations is not None)
+    return dict(sorted(checksums.items()))
+
+
+def _parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _imports(file: Path, module: str, *, is_package: bool) -> Iterator[str]:
+    """The names of modules that a file may import; of `from a import b` both a and a.b, which may be no module."""
+    package = module if is_package else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                source = importlib.util.resolve_name("." * node.level + source, package)
+            yield source
+            for alias in node.names:
+                submodule = f"{source}.{alias.name}"
+                if alias.name != "*" and find_spec(submodule) is not None:
+                    yield submodule
+
+
+@cache
+def library_version(module: str) -> str:
+    """Distribution and version of a library's module; that of Python for the standard library."""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return f"python {sys.version_info.major}.{sys.version_info.minor}"
+    names = [top] if _is_distribution(top) else metadata.packages_distributions().get(top, ())
+    versions = [f"{name} {metadata.version(name)}" for name in sorted(set(names))]
+    return ", ".join(versions) or f"{top} of an unknown version"
+
+
+def _is_distribution(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,173 @@
+"""A block of code -> what the user's code in it read from outside: files, processes, networks, random numbers.
+
+Python reports such events to an audit hook (PEP 578). An event counts where the innermost code that is not a library's
+is the user's: what this package reads on its own, as models and its store, is part of the key already. Not seen: files
+that compiled code opens without Python, and the clock.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kg2rag.evaluation.module_files import file_origin, module_origin
+from kg2rag.knowledge import KnowledgeBase
+
+BUILT_BY = "built by "
+"""How a knowledge base counts the parts that the functions of a module have built; see `KnowledgeBase.counts`."""
+_FOLDERS = ("os.listdir", "os.scandir")
+_PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
+_CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "urllib.Request")
+_watches: list[Watch] = []
+"""The watches of this process that are open; every event is reported to each."""
+
+
+@dataclass
+class Watch:
+    """What the user's code read while a block ran.
+
+    known : files whose content is known, so that they may be read.
+    unknown : in words, what else was read.
+    read_known : whether any of the known files was read.
+    """
+
+    known: Collection[Path]
+    unknown: dict[str, None] = field(default_factory=dict)
+    read_known: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why the results of the block cannot be kept; "" where they can."""
+        return next(iter(self.unknown), "")
+
+    def opened(self, path: Path) -> None:
+        """A file was opened to be read."""
+        if path in self.known:
+            self.read_known = True
+        elif os.path.realpath(path) not in (os.devnull, "/dev/urandom"):
+            self.unknown[f"it reads {path}, which is none of its parameters"] = None
+
+
+@contextmanager
+def watched(known: Collection[Path]) -> Iterator[Watch]:
+    """Watch what the user's code reads within the block."""
+    _add_hook()
+    watch, before = Watch(known), _random_states()
+    _watches.append(watch)
+    try:
+        yield watch
+    finally:
+        _watches.remove(watch)
+        for name, state in _random_states().items():
+            if state != before[name]:
+                watch.unknown[f"it draws from {name}, which anything may have drawn from before"] = None
+
+
+def _random_states() -> dict[str, Any]:
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - whether anybody else draws from it
+    return {"the random module": random.getstate(), "numpy.random": (kind, np.asarray(keys).tobytes(), *rest)}
+
+
+@cache  # once a process: hooks cannot be removed
+def _add_hook() -> None:
+    sys.addaudithook(_hook)
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watches:
+        return
+    if event == "open":
+        _file_opened(*arguments)
+    elif event == "sqlite3.connect" and _is_by_user():
+        _file_opened(arguments[0], "r", 0)
+    elif event in (*_FOLDERS, *_PROCESSES, *_CONNECTIONS) and _is_by_user():
+        for watch in _watches:
+            watch.unknown[_described(event, arguments)] = None
+
+
+def _described(event: str, arguments: tuple[Any, ...]) -> str:
+    if event in _FOLDERS:
+        return f"it lists the folder {arguments[0] if arguments else '.'}"
+    if event in _PROCESSES:
+        return f"it starts another program ({event})"
+    return f"it opens a connection ({event})"
+
+
+def _file_opened(path: Any, mode: str | None, flags: int) -> None:
+    if isinstance(path, int) or not _is_read(mode, flags) or not _is_by_user():
+        return
+    place = Path(os.fsdecode(path)).resolve()
+    for watch in _watches:
+        watch.opened(place)
+
+
+def _is_read(mode: str | None, flags: int) -> bool:
+    if mode is None:  # of os.open
+        return flags & (os.O_WRONLY | os.O_RDWR) != os.O_WRONLY
+    return "r" in mode or "+" in mode
+
+
+def _is_by_user() -> bool:
+    """Whether the innermost frame that is not a library's is of the user's code; an import is nobody's."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib"):
+            return False
+        origin = file_origin(file)
+        if file != __file__ and origin != "library":
+            return origin == "user"
+        frame = frame.f_back
+    return False
+
+
+_watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""Memo -> the results that it had computed after a run in which nothing was read from outside."""
+
+
+def empty_unwatched(memos: Iterable[Any]) -> None:
+    """Empty the memos that hold results of the user's code which nobody watched, or which came from a file.
+
+    A memo is a function with `functools.cache`, or a knowledge base. What it holds is computed again, under watch.
+    """
+    for memo in memos:
+        modules = _user_modules(memo)
+        if _computed(memo, modules) == _watched_counts.get(memo, 0):
+            continue
+        if isinstance(memo, KnowledgeBase):
+            memo.forget(modules)
+        else:
+            memo.cache_clear()
+
+
+def note_watched(memos: Iterable[Any]) -> None:
+    """Note that all that the memos hold was computed under watch, from nothing that was read."""
+    for memo in memos:
+        _watched_counts[memo] = _computed(memo, _user_modules(memo))
+
+
+def _user_modules(memo: Any) -> list[str]:
+    """The user's modules whose functions have built parts of a knowledge base."""
+    if not isinstance(memo, KnowledgeBase):
+        return []
+    modules = [name.removeprefix(BUILT_BY) for name in memo.counts if name.startswith(BUILT_BY)]
+    return [module for module in modules if module_origin(module) == "user"]
+
+
+def _computed(memo: Any, modules: Iterable[str]) -> int:
+    """How many results a memo has computed so far."""
+    if isinstance(memo, KnowledgeBase):
+        return sum(memo.counts[BUILT_BY + module] for module in modules)
+    misses: int = memo.cache_info().misses
+    return misses
