@@ -166,7 +166,7 @@ def compare(
     baseline = _choose_baseline(baseline, list(named))
     parsed = parse_metrics(metrics, k)
     if place is not None:
-        require_place(place)
+        require_place(place, systems=list(named))
     runs = _run_all(named, data, k, fresh=fresh, options=options)
     first = {name: seeds[0] for name, seeds in named.items()}
     tokens = PassageTokens(data.corpus, options.counter)
@@ -205,7 +205,7 @@ def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
     """System -> when its run was computed, of runs with rankings that were read from the store."""
     stored = {}
     for name, seed_runs in runs.items():
-        dates = [str(seed_run.about["started"]) for seed_run in seed_runs if getattr(seed_run, "n_stored", 0)]
+        dates = [str(seed_run.about["started"]) for seed_run in seed_runs if seed_run.n_stored]
         if dates:
             stored[name] = min(dates)
     return stored

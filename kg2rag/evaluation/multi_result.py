@@ -7,7 +7,6 @@ and do not generalise to other sets [Demsar, "Statistical Comparisons of Classif
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +17,12 @@ import numpy as np
 import pandas as pd
 
 from kg2rag import report
-from kg2rag.compute import write
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.returned_sizes import larger_sets
 from kg2rag.evaluation.significance import COLUMNS, COUNTS, score_table
-from kg2rag.evaluation.storage import COMPARED_SETS, require_place
+from kg2rag.evaluation.storage import save_summary
 from kg2rag.report.score_sheet import MACRO
-from kg2rag.text.cells import csv_of, visible
+from kg2rag.text.cells import visible
 from kg2rag.text.registry import unknown
 
 
@@ -155,10 +153,7 @@ class Comparisons(report.Tabular):
     def save_summary(self, directory: Path | str) -> Path:
         """Save the summary only, beside comparisons that are saved already."""
         folder = Path(directory)
-        require_place(folder, several=True)
-        write(folder / "macro.csv", csv_of(self.macro, float_format="%.6f").encode())
-        write(folder / "report.html", self.to_html().encode())
-        write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
+        save_summary(folder, list(self.sets), self.macro, self.to_html())
         return folder / "report.html"
 
 

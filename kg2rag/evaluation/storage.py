@@ -1,7 +1,8 @@
 """A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, page, JSON.
 
-Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
-of the files and its own, so that what was damaged, or is of another comparison, is never read.
+All files are complete on the disk before the first of an earlier comparison is replaced, config.json last; files that
+kg2rag did not write stay as they are (see `compute.outputs`). config.json has the checksums of the files and its own,
+so that what was damaged, or is of another comparison, is never read.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from kg2rag.compute import remove_leftovers, write
+from kg2rag.compute.outputs import check_outputs, write_outputs
 from kg2rag.evaluation.significance import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
@@ -25,64 +26,103 @@ from kg2rag.types import QADataset
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
+CONFIG = "config.json"
 COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
+_NAMES = (CONFIG, "scores.csv", "per_query.parquet", "qrels.trec", "report.html", *(f"{name}.csv" for name in _TABLES))
+_SUMMARY_NAMES = (COMPARED_SETS, "macro.csv", "report.html")
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
 AGAIN = "Run the comparison again."
 
 
-def require_place(directory: Path, *, several: bool = False) -> None:
-    """Make the folder of a comparison, or of those on `several` sets; DataError where it holds something else."""
-    path = directory / "config.json"
-    other = path if several else directory / COMPARED_SETS
-    if other.exists():
+def require_place(directory: Path, *, several: bool = False, systems: Iterable[str] = ()) -> None:
+    """Check, before any work, that a comparison of some systems, or those on `several` sets, can be saved in a folder.
+
+    Raises
+    ------
+    DataError : the folder holds results of the other kind, or a config.json that cannot be used.
+    FileExistsError : a file is in the way that kg2rag did not write, or that was edited since.
+    """
+    config = directory / CONFIG
+    obstacle = config if several else directory / COMPARED_SETS
+    if obstacle.exists():
         held = "one comparison" if several else "comparisons on several sets"
-        raise DataError(f"{directory} holds {held}: {other.name} is in the way of the results. Name another folder.")
+        raise DataError(f"{directory} holds {held}: {obstacle.name} is in the way of the results. Name another folder.")
+    check_outputs(directory, _SUMMARY_NAMES if several else [*_NAMES, *map(_run_name, systems)])
+    if config.is_file():
+        _former_config(config)
+
+
+def _former_config(path: Path) -> Mapping[str, Any]:
+    """The configuration of the comparison that lies there; DataError if it cannot be read, or is none."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        former = read_json(path) if path.is_file() else {"systems": {}}
-    except FileExistsError:
-        raise DataError(f"{directory} is a file. Name a folder for the results.") from None
+        config = read_json(path)
     except DataError as error:
         raise DataError(f"{error} It is in the way of the results: name another folder, or delete it.") from None
-    if not (isinstance(former, dict) and isinstance(former.get("systems"), dict)):
+    if not (isinstance(config, dict) and isinstance(config.get("systems"), dict)):
         raise DataError(f"{path} is not a comparison's, and would be overwritten. Name another folder for the results.")
+    return config
+
+
+def _run_name(system: str) -> str:
+    return f"runs/{system}.trec.gz"
 
 
 def other_comparison(directory: Path, data: str, systems: Collection[str] | None = None) -> str:
     """In words, the comparison on other data, or of systems beyond these, that lies there; "" where none does."""
-    path = directory / "config.json"
-    former = read_json(path) if path.is_file() else {}
-    then, name = former.get("systems", {}), former.get("data", {}).get("name", data)
-    if not then or (name == data and (systems is None or set(then) <= set(systems))):
+    path = directory / CONFIG
+    if not path.is_file():
         return ""
-    return f"the comparison of {', '.join(then)} on {name} from {former.get('started', 'an unknown time')}"
+    config = read_json(path)
+    former_systems = config.get("systems", {})
+    former_data = config.get("data", {}).get("name", data)
+    is_same = former_data == data and (systems is None or set(former_systems) <= set(systems))
+    if is_same or not former_systems:
+        return ""
+    started = config.get("started", "an unknown time")
+    return f"the comparison of {', '.join(former_systems)} on {former_data} from {started}"
 
 
 def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None) -> None:
-    """Write the attributes of a comparison, its page and what `data` adds; the same bytes for the same values."""
-    require_place(directory)
-    (directory / "runs").mkdir(exist_ok=True)
-    _remove_former(directory, values["rankings"])
-    parquet, files = BytesIO(), dict[str, bytes]()
-    for name, index in {"scores": None, **_TABLES}.items():
-        if values[name] is not None:
-            files[f"{name}.csv"] = csv_of(values[name], index=bool(index), float_format="%.6f").encode()
+    """Write the attributes of a comparison, its page and the qrels of `data`; the same bytes for the same values.
+
+    The files of an earlier comparison in the folder are replaced.
+    """
+    require_place(directory, systems=values["rankings"])
+    files = {
+        f"{name}.csv": _csv(values[name], index is not None) for name, index in {"scores": None, **_TABLES}.items()
+    }
+    parquet = BytesIO()
     values["per_query"].to_parquet(parquet, index=False)
     files["per_query.parquet"] = parquet.getvalue()
     for name, rankings in values["rankings"].items():
-        files[f"runs/{name}.trec.gz"] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
+        files[_run_name(name)] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
     if data is not None:
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
         files["report.html"] = page.encode()
-    for name, content in files.items():
-        write(directory / name, content)
-    about = json.loads(json.dumps(dict(values["config"]), default=str))
-    about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    config = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
-    write(directory / "config.json", (config + "\n").encode())
+    contents = {name: content for name, content in files.items() if content is not None}
+    write_outputs(directory, "comparison", {**contents, CONFIG: _config(values["config"], contents)}, last=CONFIG)
+
+
+def _csv(table: pd.DataFrame | None, index: bool) -> bytes | None:
+    return None if table is None else csv_of(table, index=index, float_format="%.6f").encode()
+
+
+def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
+    """The content of config.json: the configuration, the checksums of the other files and its own."""
+    about = json.loads(json.dumps(dict(config), default=str))
+    about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return (json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def save_summary(directory: Path, sets: Collection[str], table: pd.DataFrame, page: str) -> None:
+    """Write the summary of the comparisons on several sets, which lie in the folders of these names."""
+    require_place(directory, several=True)
+    names = (json.dumps({"sets": list(sets)}, ensure_ascii=False) + "\n").encode()
+    files = {"macro.csv": csv_of(table, float_format="%.6f").encode(), "report.html": page.encode()}
+    write_outputs(directory, "summary of comparisons", {**files, COMPARED_SETS: names}, last=COMPARED_SETS)
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,31 +135,42 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(directory: Path) -> dict[str, Any]:
     """The attributes of the comparison that `save` wrote; DataError names a file that is not as it was saved."""
-    if not (directory / "config.json").is_file():
-        raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
-    config, per_query = configuration(directory), pd.read_parquet(directory / "per_query.parquet")
+    if not (directory / CONFIG).is_file():
+        raise FileNotFoundError(f"{directory} has no finished comparison: {CONFIG} is missing.")
+    config = configuration(directory)
+    per_query = pd.read_parquet(directory / "per_query.parquet")
     per_query = per_query.rename(columns={"said": "notes"}).drop(columns="cluster", errors="ignore")  # as once kept
-    queries, runs = list(dict.fromkeys(per_query["query_id"])), directory / "runs"
-    found = {name: trec.load(runs / f"{name}.trec.gz") for name in config["systems"]}
-    tables = [one for one in _TABLES.items() if one[0] != "per_seed" or (directory / "per_seed.csv").is_file()]
-    # Blank is the one missing value: a system may be called "NA" or "nan".
-    blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
-    how: dict[str, Any] = {"dtype": dict.fromkeys(COUNTS, "Int64"), "keep_default_na": False, "na_values": blank}
-    read = {"scores": pd.read_csv(directory / "scores.csv", **how)}
-    for name, index in tables:  # a curve is blank where a run ends
-        how = {"index_col": index, "keep_default_na": False, "na_values": index and [""]}
-        read[name] = pd.read_csv(directory / f"{name}.csv", **how)
+    queries = list(dict.fromkeys(per_query["query_id"]))
+    rankings = {}
+    for name in config["systems"]:
+        rankings[name] = trec.as_rankings(trec.load(directory / _run_name(name)), queries)
     return {
-        "rankings": {name: trec.as_rankings(run, queries) for name, run in found.items()},
+        "rankings": rankings,
         "per_query": per_query,
         "config": config,
-        **{name: frame_of_csv(table) for name, table in read.items()},
+        "scores": _read_scores(directory / "scores.csv"),
+        **{name: _read_table(directory / f"{name}.csv", index) for name, index in _TABLES.items()},
     }
+
+
+def _read_scores(path: Path) -> pd.DataFrame:
+    # Blank is the only missing value: a system may be called "NA" or "nan".
+    blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
+    table = pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
+    return frame_of_csv(table)
+
+
+def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
+    """One of the other tables; None where the comparison had none. A curve is blank where a run ends."""
+    if not path.is_file():
+        return None
+    blank = None if index is None else [""]
+    return frame_of_csv(pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank))
 
 
 def configuration(directory: Path) -> Mapping[str, Any]:
     """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved."""
-    path = directory / "config.json"
+    path = directory / CONFIG
     config = read_json(path)
     if not (isinstance(config, dict) and isinstance(config.get("systems"), dict) and "baseline" in config):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
@@ -140,15 +191,3 @@ def configuration(directory: Path) -> Mapping[str, Any]:
 def checksum_of(about: Mapping[str, Any]) -> str:
     """Of what config.json holds without its own checksum."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-
-
-def _remove_former(directory: Path, systems: Collection[str]) -> None:
-    """Remove what an earlier comparison in this directory wrote, finished or not, and this one will not overwrite."""
-    remove_leftovers(directory)
-    remove_leftovers(directory / "runs")
-    if not (directory / "scores.csv").is_file():  # the first file that is written
-        return
-    of_data = ("config.json", "qrels.trec", "report.html", *(f"{table}.csv" for table in _TABLES))
-    runs = (f for f in (directory / "runs").glob("*.trec.gz") if f.name.removesuffix(".trec.gz") not in systems)
-    for file in (*(directory / name for name in of_data), *runs):
-        file.unlink(missing_ok=True)

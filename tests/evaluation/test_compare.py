@@ -3,10 +3,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -175,22 +177,47 @@ def test_what_is_saved_comes_back_and_no_gold_of_another(result, systems, data, 
     assert Comparison.load(tmp_path / "NA").scores["system"].tolist() == ["NA", "NA", "nan", "nan"]
 
 
-def test_saving_leaves_its_files_alone_whatever_was_there_before(result, systems, data, tmp_path, monkeypatch):
-    interrupt = Mock(side_effect=KeyboardInterrupt)
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_saving_replaces_its_own_files_and_no_others(result, systems, data, tmp_path):
     result.save(tmp_path)
-    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/better.trec.gz", "runs/dense.trec.gz", "runs/worse.trec.gz"]
     tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
-    assert files == sorted(["config.json", "per_query.parquet", "qrels.trec", "report.html", *runs, *tables])
-    (tmp_path / "runs" / "mine.trec").write_text("")
-    with monkeypatch.context() as patched:
-        patched.setattr(sys.modules["kg2rag.evaluation.storage"].trec, "dump_qrels", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            compare({"dense": systems["dense"], "other": systems["better"]}, data, metrics=METRICS).save(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no finished comparison"):
-        Comparison.load(tmp_path)
+    others = [".kg2rag.json", "config.json", "per_query.parquet", "qrels.trec", "report.html"]
+    assert sorted(files_in(tmp_path)) == sorted([*others, *runs, *tables])
+    (tmp_path / "runs" / "anserini.trec.gz").write_bytes(b"theirs")
+    (tmp_path / "macro.csv").write_bytes(b"theirs")
     compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["dense.trec.gz", "mine.trec"]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["anserini.trec.gz", "dense.trec.gz"]
+    assert (tmp_path / "macro.csv").read_bytes() == (tmp_path / "runs" / "anserini.trec.gz").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "config.json", "runs/dense.trec.gz", "report.html", "sizes.csv"])
+def test_a_file_of_somebody_else_is_not_overwritten_and_nothing_is_run(name, systems, data, tmp_path):
+    file = tmp_path / "out" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"theirs")
+    never = Mock(retrieve_batch=Mock(side_effect=AssertionError))
+    with pytest.raises(FileExistsError, match=Path(name).name):
+        compare({"dense": never}, data, metrics=METRICS, folder=tmp_path / "out")
+    assert files_in(tmp_path / "out") == {name: b"theirs"}
+
+
+def test_a_full_disk_leaves_the_earlier_comparison_and_names_a_file(result, systems, data, tmp_path):
+    result.save(tmp_path)
+    before = files_in(tmp_path)
+    other = compare({"dense": systems["dense"]}, data, metrics=METRICS)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))  # bytes of a file: the page has more
+        with pytest.raises(OSError, match=str(tmp_path)):
+            other.save(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert files_in(tmp_path) == before
+    assert Comparison.load(tmp_path).systems == result.systems
 
 
 def test_without_texts_the_same_comparison_is_kept(result, tmp_path):

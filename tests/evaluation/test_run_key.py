@@ -72,7 +72,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         for name, module in list(sys.modules.items()):
             spec = getattr(module, "__spec__", None)
             places = [str(getattr(spec, "origin", "")), *(getattr(spec, "submodule_search_locations", None) or ())]
-            if any(place.startswith(str(folder)) for place in places):
+            if any(str(place).startswith(str(folder)) for place in places):
                 del sys.modules[name]
         importlib.invalidate_caches()
 
