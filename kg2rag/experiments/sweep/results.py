@@ -6,6 +6,7 @@ and the report as Markdown and as a page. The same sweep gives the same `results
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +18,23 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from kg2rag.compute import write
+from kg2rag.compute.outputs import write_outputs
 from kg2rag.evaluation.metrics import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, p_values
+from kg2rag.experiments.sweep.effects import LEVEL, effects
+from kg2rag.experiments.sweep.figures import main_effects
+from kg2rag.report import plots
+from kg2rag.report.html import document, render
 from kg2rag.report.markup import pipe_table, plain
 from kg2rag.retrievers.systems import parameters
 from kg2rag.text.records import DataError, as_parquet, read_json, read_parquet, sha256
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 
-RESULTS, ABOUT, CHECKSUM = "results.parquet", "sweep.json", "results_sha256"
+RESULTS, ABOUT, PAGE = "results.parquet", "sweep.json", "report.html"
+NAMES = (RESULTS, ABOUT, "report.md", PAGE)
+"""The files of a sweep."""
+CHECKSUM = "results_sha256"
 WHAT = ("system", "setting", "graph", "encoder")
 KEY = ("number", *WHAT, "parameters")
 COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
@@ -71,18 +79,21 @@ class SweepResult:
         return found
 
     def save(self, out: str | Path) -> Path:
-        """Write the results and the report into a folder; the path of its page."""
-        from kg2rag.experiments.sweep.figures import to_html
+        """Write the results and the report into a folder; the path of its page.
 
-        out = Path(out)
-        out.mkdir(parents=True, exist_ok=True)
-        table = pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
-        write(out / RESULTS, as_parquet(table))
-        config = {**self.config, "objective": self.objective, CHECKSUM: sha256(out / RESULTS)}
-        write(out / ABOUT, (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode())
-        write(out / "report.md", self.to_markdown().encode())
-        write(out / "report.html", to_html(self).encode())
-        return out / "report.html"
+        The files of an earlier sweep there are replaced. FileExistsError: a file is in the way that kg2rag did not
+        write, or that was edited since.
+        """
+        results = as_parquet(pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False))
+        config = {**self.config, "objective": self.objective, CHECKSUM: hashlib.sha256(results).hexdigest()}
+        files = {
+            RESULTS: results,
+            ABOUT: (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode(),
+            "report.md": self.to_markdown().encode(),
+            PAGE: self.to_html().encode(),
+        }
+        write_outputs(Path(out), "sweep", files, last=ABOUT)
+        return Path(out) / PAGE
 
     @property
     def name(self) -> str:
@@ -151,27 +162,38 @@ class SweepResult:
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
             number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
-            row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
-            at, default = self.numbers.index(number), self.default(part)
-            scores = {split: self.questions[split][at] for split in PARTS}
-            low, high = np.array([interval_of_mean(own, bounds=bounds(self.objective)) for own in scores.values()]).T
-            means = np.array([own.mean() for own in scores.values()])
-            gap = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
-            spans = *zip(means, low, high, strict=True), (means[0] - means[1], *gap)
-            named = zip((*PARTS, "gap"), spans, strict=True)
-            row |= {"parameters": self.written(number)}
-            row |= {f"{name}{end}": float(one) for name, own in named for end, one in zip(ENDS, own, strict=True)}
-            row |= dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
-            if default is not None:
-                own = {split: self.questions[split][self.numbers.index(default)] for split in PARTS}
-                row |= {f"default_{split}": own[split].mean() for split in PARTS}
-                row["p"] = float(p_values(scores["test"] - own["test"]))
-            rows.append(row)
+            row = {**dict(zip(by, group, strict=True)), "number": number, "tried": len(part)}
+            row["parameters"] = self.written(number)
+            rows.append({**row, **self._scores_of(number), **self._against_default(number, self.default(part))})
         table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
         tested = table["p"].notna()
         table["p_holm"] = np.nan
         table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
         return table
+
+    def _objective_of(self, number: int) -> dict[str, FloatArray]:
+        """Split -> the scores of one configuration, a question each."""
+        return {split: self.questions[split][self.numbers.index(number)] for split in PARTS}
+
+    def _scores_of(self, number: int) -> dict[str, float]:
+        """The means of one configuration on dev and test and their gap, each with its interval."""
+        scores = self._objective_of(number)
+        means = np.array([scores[split].mean() for split in PARTS])
+        intervals = [interval_of_mean(scores[split], bounds=bounds(self.objective)) for split in PARTS]
+        low, high = np.array(intervals).T
+        gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
+        row = {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
+        for place, split in enumerate(PARTS):
+            row |= {split: float(means[place]), f"{split}_low": float(low[place]), f"{split}_high": float(high[place])}
+        return row
+
+    def _against_default(self, number: int, default: int | None) -> dict[str, float]:
+        """The means of the system's defaults, and p of the configuration against them on the test questions."""
+        if default is None:
+            return dict.fromkeys(("default_dev", "default_test", "p"), np.nan)
+        scores = self._objective_of(default)
+        p = float(p_values(self._objective_of(number)["test"] - scores["test"]))
+        return {"default_dev": float(scores["dev"].mean()), "default_test": float(scores["test"].mean()), "p": p}
 
     def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
         """Every configuration against the one of that number, on all questions: what each change is worth.
@@ -188,10 +210,8 @@ class SweepResult:
             raise ValueError(unknown("metric", metric, self.metrics))
         if number not in self.numbers:
             raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
-        itself, other, changed = self.numbers.index(number), self.given[number], []
-        for mine in self.given.values():  # "default" where a configuration does not set a parameter
-            names = [name for name in dict.fromkeys([*mine, *other]) if mine.get(name) != other.get(name)]
-            changed.append(", ".join(f"{name}={mine.get(name, 'default')}" for name in names))
+        itself = self.numbers.index(number)
+        changed = [self._changes(given, self.given[number]) for given in self.given.values()]
         scores = self._wide(self.scored, metric)
         differences = scores - scores[itself]
         low, high = interval_of_mean(differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0))
@@ -202,6 +222,12 @@ class SweepResult:
         table = pd.DataFrame({"number": self.numbers, "system": systems, "changed": changed})
         means = {"mean": scores.mean(axis=1), "difference": differences.mean(axis=1)}
         return table.assign(**means, low=low, high=high, p_holm=p_holm)
+
+    def _changes(self, given: dict[str, Any], other: dict[str, Any]) -> str:
+        """The parameters in which a configuration differs from another; "default" if it does not set one."""
+        names = dict.fromkeys([*given, *other])
+        changed = [name for name in names if given.get(name) != other.get(name)]
+        return ", ".join(f"{name}={given.get(name, 'default')}" for name in changed)
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
@@ -217,16 +243,21 @@ class SweepResult:
 
     def chosen(self) -> list[tuple[str, ...]]:
         """The table of chosen configurations as texts, in the order of `HEADER`."""
-        rows: list[tuple[str, ...]] = []
-        for row in self.best().to_dict("records"):
-            ends = [[100 * row[f"{name}{end}"] for end in ENDS] for name in (*PARTS, "gap")]
-            means = ["{:.1f} ({:.1f} to {:.1f})".format(*one) for one in ends]
-            defaults, p = "", ""
-            if row["p"] == row["p"]:
-                defaults = f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}"
-                p = f"{row['p_holm']:.3f}" + (", no difference" if row["p_holm"] >= 0.05 else "")
-            rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, defaults, p, row["parameters"]))
-        return rows
+        return [self._chosen_row(row) for row in self.best().to_dict("records")]
+
+    def _chosen_row(self, row: dict[Any, Any]) -> tuple[str, ...]:
+        intervals = []
+        for name in (*PARTS, "gap"):
+            mean, low, high = (100 * row[f"{name}{end}"] for end in ENDS)
+            intervals.append(f"{mean:.1f} ({low:.1f} to {high:.1f})")
+        number = f"{row['number']} (best of {row['tried']})"
+        if np.isnan(row["p"]):
+            return row["system"], number, *intervals, "", "", row["parameters"]
+        defaults = f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}"
+        p = f"{row['p_holm']:.3f}"
+        if row["p_holm"] >= LEVEL:
+            p += ", no difference"
+        return row["system"], number, *intervals, defaults, p, row["parameters"]
 
     def note(self) -> str:
         """How to read the table of chosen configurations."""
@@ -255,8 +286,6 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
-        from kg2rag.experiments.sweep.figures import effects
-
         lines = [f"# {self.name}", "", self.headline, ""]
         if self.numbers:
             lines += [*pipe_table(HEADER, self.chosen()), "", self.note(), ""]
@@ -274,6 +303,33 @@ class SweepResult:
                 title = f"## What the parameters of {system} do on dev"
                 lines += ["", title, "", *pipe_table(list(shown.columns), shown.to_numpy().tolist())]
         return "\n".join([*lines, ""])
+
+    def to_html(self) -> str:
+        """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+        content: dict[str, Any] = {key: {} for key in ("chosen", "note", "figures", "columns", "best")}
+        if self.numbers:
+            best = self.top()
+            content = {"chosen": self.chosen(), "note": self.note(), "figures": self._figures()}
+            content |= {"columns": list(best.columns), "best": best.astype(str).to_numpy().tolist()}
+        body = render(
+            "sweep.html.j2",
+            name=self.name,
+            headline=self.headline,
+            header=HEADER,
+            objective=self.objective,
+            failed=self.failed.to_dict("records"),
+            config=json.dumps(self.config, indent=1, ensure_ascii=False, default=str),
+            **content,
+        )
+        return document(self.name, body)
+
+    def _figures(self) -> dict[str, str]:
+        """System -> the figure of its parameters as SVG, of those systems that have several values of one."""
+        figures: dict[str, str] = {}
+        for number, system in enumerate(dict.fromkeys(self.scored["system"])):
+            if len(effects(self, system)):
+                figures[system] = plots.to_svg(main_effects(self, system), f"effects{number}")
+        return figures
 
     def __repr__(self) -> str:
         return f"SweepResult({self.name}: {len(self.numbers)} configurations, {len(self.failed)} failed)"

@@ -6,10 +6,11 @@ that was interrupted goes on, and a larger one runs only what is new. `read_swee
 
 from __future__ import annotations
 
-import json
+import inspect
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby, product
 from pathlib import Path
@@ -18,24 +19,25 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
+from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, has_workers, map_pieces, workers
 from kg2rag.compute.endpoint import allowed_hosts
+from kg2rag.compute.outputs import check_outputs
 from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
 from kg2rag.evaluation.system_parts import tuning
-from kg2rag.experiments.sweep.results import SweepResult
-from kg2rag.experiments.sweep.scoring import Configuration, Scorer, Split
+from kg2rag.experiments.sweep.inputs import GraphSources, Split, SweepInputs
+from kg2rag.experiments.sweep.results import NAMES, SweepResult
+from kg2rag.experiments.sweep.scoring import Configuration, Scorer
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
 from kg2rag.text.records import DataError, read_toml
 from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
-GraphSource = str | Extractor | KnowledgeGraph
 LARGEST = 8  # configurations that a worker is sent at once
+PIECES_PER_WORKER = 4  # at least, so that workers end together
 KEYS = ("data", "encoder", "graphs", "k", "metrics", "name", "objective", "split", "systems")
 DATA_KEYS = ("limit", "name", "setting")
 
@@ -48,11 +50,11 @@ class Sweep:
     ----------
     data : name of a set for `kg2rag.load`, with `path`, `setting` and `limit`, or a `QADataset`.
     systems : name in the catalogue -> parameter -> a value or a list of values, of which all combinations are run; a
-        list of such mappings runs one after the other.
+        list of such mappings runs one after the other. The defaults of each system are run as well.
     graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind alone
         ("openie") takes the file of that kind beside the questions.
     encoder : a model's name or an embedder.
-    metrics : names and functions, as `kg2rag.compare` takes them; `objective`, the first where not given, decides the
+    metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the first, decides the
         selection.
     k : hits a query.
     split : how questions are divided into dev and test, see `Split`, or its fields.
@@ -67,7 +69,7 @@ class Sweep:
     path: str | Path | None = None
     setting: str | None = None
     limit: int | None = None
-    graphs: GraphSource | Sequence[str] | Mapping[str, GraphSource] = "mentions"
+    graphs: GraphSources = "mentions"
     encoder: str | Embedder = DEFAULT_MODEL
     metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
     objective: str | None = None
@@ -88,29 +90,32 @@ class Sweep:
 
     @cached_property
     def scored(self) -> Sequence[Metric]:
-        """The metrics, the first of which decides where no objective is given."""
+        """The metrics; the first decides by default."""
         return parse_metrics(self.metrics, self.k)
 
     @cached_property
     def points(self) -> Mapping[str, tuple[str, Mapping[str, object]]]:
-        """`repr` of each system that is run -> its name and the parameters that are given."""
+        """`repr` of each system that is run -> its name and the parameters that are given.
+
+        The defaults of each system are among them, for the chosen configuration is compared with these.
+        """
         if not isinstance(self.systems, Mapping) or not self.systems:
             raise ValueError(f"systems = {self.systems!r}: name at least one. Known: {', '.join(catalogue.names())}.")
-        found: dict[str, tuple[str, Mapping[str, object]]] = {}
+        points: dict[str, tuple[str, Mapping[str, object]]] = {}
         for system, tables in self.systems.items():
-            for given in [tables] if isinstance(tables, Mapping) else tables:
-                if not isinstance(given, Mapping) or [] in given.values():
-                    told = f"systems.{system} = {given!r}: expected parameters, each with a value or several."
-                    raise ValueError(told)
-                values = (one if isinstance(one, list | tuple) else (one,) for one in given.values())
-                for combination in product(*values):
-                    settings = dict(zip(given, combination, strict=True))
-                    try:
-                        made = catalogue.build(system, self._smallest, **settings)
-                    except ValueError as error:
-                        raise ValueError(f"systems.{system}, {settings}: {error}") from error
-                    found.setdefault(f"{system}: {made!r}", (system, settings))
-        return found
+            for table in [tables] if isinstance(tables, Mapping) else tables:
+                for settings in _combinations(system, table):
+                    points.setdefault(self._built(system, settings), (system, settings))
+            if not _required_parameters(system):
+                points.setdefault(self._built(system, {}), (system, {}))
+        return points
+
+    def _built(self, system: str, settings: Mapping[str, object]) -> str:
+        """Name and `repr` of a system with some parameters; ValueError names those that it refuses."""
+        try:
+            return f"{system}: {catalogue.build(system, self._smallest, **settings)!r}"
+        except ValueError as error:
+            raise ValueError(f"systems.{system}, {dict(settings)}: {error}") from error
 
     @cached_property
     def _smallest(self) -> KnowledgeBase:
@@ -118,41 +123,24 @@ class Sweep:
         return KnowledgeBase.build(Corpus.from_passages([Passage("p", "", "p", "p", 0)]))
 
     @cached_property
+    def inputs(self) -> SweepInputs:
+        """What all configurations share."""
+        return SweepInputs(**{part.name: getattr(self, part.name) for part in fields(SweepInputs)})
+
+    @property
     def dataset(self) -> QADataset:
         """The questions and their corpus."""
-        from kg2rag.datasets import load
+        return self.inputs.dataset
 
-        if not isinstance(self.data, QADataset):
-            return load(self.data, path=self.path, setting=self.setting, limit=self.limit)
-        if self.path or self.setting or self.limit:
-            raise ValueError("A data set that is given as an object has its path, setting and limit already.")
-        return self.data
-
-    @cached_property
+    @property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
-        """Label -> source of each graph; a kind alone has become the file of that kind."""
-        named, beside = self.graphs, self.dataset.graph_files
-        if isinstance(named, Sequence):
-            named = {name: name for name in ([named] if isinstance(named, str) else named)}
-        found: dict[str, Extractor | KnowledgeGraph] = {}
-        for label, graph in (named if isinstance(named, Mapping) else {"graph": named}).items():
-            if isinstance(graph, str) and takes_file(graph):
-                if graph not in beside:
-                    raise ValueError(f"graphs: no {graph} file lies beside the questions. Name one.")
-                graph = f"{graph}({json.dumps(str(beside[graph]))})"
-            kind = label.partition("(")[0]
-            label = kind if takes_file(kind) else label  # of a graph file, its kind
-            if label in found:
-                raise ValueError(f"graphs: give each a label of its own, as label = name; {label} is there twice.")
-            found[label] = SOURCES.build(graph) if isinstance(graph, str) else graph
-        return found
+        """Label -> source of each graph."""
+        return self.inputs.sources
 
-    @cached_property
+    @property
     def embedder(self) -> tuple[str, Embedder]:
         """The label of the encoder, which is the last part of a model's name, and the encoder."""
-        if isinstance(self.encoder, str):
-            return self.encoder.split("/")[-1], embedder_named(self.encoder)
-        return "encoder", self.encoder
+        return self.inputs.embedder
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -162,7 +150,7 @@ class Sweep:
 
     def plan(self) -> str:
         """What `run` would do, in words; nothing is run or written."""
-        counts = pd.Series([one.system for one in self.configurations]).value_counts(sort=False)
+        counts = Counter(configuration.system for configuration in self.configurations)
         parts = self.split.labels(self.dataset)
         listed = ", ".join(f"{count} {system}" for system, count in counts.items())
         return (
@@ -184,38 +172,65 @@ class Sweep:
         """Run what the store does not have, save all results into a folder and return them.
 
         `jobs`, `backend`, `cluster` : who runs configurations, as `kg2rag.compute.workers` takes them.
-        Raises ValueError: an error in the sweep, or in jobs and backend.
+
+        Raises
+        ------
+        ValueError : an error in the sweep, or in jobs and backend.
+        FileExistsError : a file is in the way of the results that kg2rag did not write; before any work.
+        RuntimeError : every configuration failed; the message has each error.
         """
-        wanted, size = self.configurations, 1
-        scorer = own = Scorer(self)
+        check_outputs(Path(out), NAMES)
+        scorer = Scorer(self.inputs)
         with workers(jobs, backend, cluster) as slots:
+            pieces = self._pieces(1)
             if has_workers():
                 # One of each system is run here first: it fills the store, from which the others read.
-                first = {(one.graph, one.system): one for one in reversed(wanted)}
-                for one in reversed(first.values()):
-                    own([one])
-                size = max(1, min(LARGEST, math.ceil(len(wanted) / (4 * slots))))
-                scorer = Scorer(replace(self))  # without what is loaded here
-            groups = [list(group) for _, group in groupby(wanted, key=lambda one: one.graph)]
-            pieces = [group[start : start + size] for group in groups for start in range(0, len(group), size)]
+                first = {(one.graph, one.system): one for one in reversed(self.configurations)}
+                for configuration in reversed(first.values()):
+                    scorer([configuration])
+                pieces = self._pieces(math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots)))
+                scorer = Scorer(replace(self.inputs))  # without what is loaded here
             tables = list(map_pieces(scorer, pieces, progress=self.name if progress else "", total=len(pieces)))
         result = SweepResult(pd.concat(tables, ignore_index=True), self.objective or self.scored[0].name, self.about())
+        if not result.numbers:
+            raise RuntimeError(self._failures(result.failed))
         result.save(out)
         return result
 
+    def _pieces(self, size: int) -> list[list[Configuration]]:
+        """The configurations in pieces of at most `size`, each on one graph."""
+        size = min(max(size, 1), LARGEST)
+        pieces = []
+        for _, group in groupby(self.configurations, key=lambda configuration: configuration.graph):
+            on_graph = list(group)
+            pieces += [on_graph[start : start + size] for start in range(0, len(on_graph), size)]
+        return pieces
+
+    def _failures(self, failed: pd.DataFrame) -> str:
+        """Why no configuration has scores: each error with the first configuration that it stopped."""
+        lines = [f"All {len(failed)} configurations of {self.name} failed; nothing was saved."]
+        for error, rows in failed.groupby("error", sort=False):
+            first = rows.iloc[0]
+            lines.append(f"{len(rows)} times, first {first['system']} {first['parameters']}: {error}")
+        return "\n".join(lines)
+
     def about(self) -> dict[str, Any]:
         """What all scores share, as JSON values."""
-        shown = provenance.without_folders
-        graphs = {name: {"source": shown(one), "fingerprint": one.fingerprint} for name, one in self.sources.items()}
-        built = {name: catalogue.build(name, self._smallest, **given) for name, given in self.points.values()}
+        graphs = {
+            label: {"source": provenance.without_folders(source), "fingerprint": source.fingerprint}
+            for label, source in self.sources.items()
+        }
+        built = {name: catalogue.build(name, self._smallest, **settings) for name, settings in self.points.values()}
+        tuned = {name: tuning(system) for name, system in built.items()}
+        encoder, embedder = self.embedder
         return {
             "name": self.name,
             "k": self.k,
             "split": self.split.model_dump(),
             "data": {self.dataset.setting: [provenance.data(self.dataset)]},
             "graphs": graphs,
-            "encoders": {self.embedder[0]: shown(self.embedder[1])},
-            "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
+            "encoders": {encoder: provenance.without_folders(embedder)},
+            "tuning": {name: rows for name, rows in tuned.items() if rows},
             **environment(),
         }
 
@@ -233,17 +248,8 @@ def read_sweep(
         raise FileNotFoundError(f"{file} does not exist or is no file.")
     given = read_toml(file)
     try:
-        about = {"name": given["data"]} if isinstance(given.get("data"), str) else given.get("data")
-        if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
-            raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
-        for where, table, known in (("", given, KEYS), ("data.", about, DATA_KEYS)):
-            for key in set(table) - set(known):  # a path is given on the command line (--path)
-                raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
-        for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoder", str)):
-            value = given.get(key, "" if key == "encoder" else [])
-            names = value.values() if isinstance(value, dict) else value
-            if not isinstance(value, kinds) or not all(isinstance(one, str) for one in names):
-                raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')
+        about = _checked_data(given)
+        _check_names(given)
         named = {"name": str(given.get("name", file.stem)), "data": about["name"]}
         with allowed_hosts(hosts):  # every name is read here once
             sweep = Sweep(**{**given, **about, **named}, path=path, store=store)
@@ -251,3 +257,39 @@ def read_sweep(
         return sweep
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
+
+
+def _checked_data(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table `data` of a sweep file; ValueError: it or a key is not as a sweep file has it."""
+    about = given.get("data")
+    if isinstance(about, str):
+        about = {"name": about}
+    if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
+        raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
+    for where, table, known in (("", given, KEYS), ("data.", about, DATA_KEYS)):
+        for key in set(table) - set(known):  # a path is given on the command line (--path)
+            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
+    return about
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """ValueError: metrics, graphs or encoder are not names."""
+    for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoder", str)):
+        value = given.get(key, "" if key == "encoder" else [])
+        names = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, kinds) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')
+
+
+def _combinations(system: str, table: object) -> Iterator[dict[str, object]]:
+    """All combinations of the values of a table; ValueError: it is none, or a parameter has no value."""
+    if not isinstance(table, Mapping) or [] in table.values():
+        raise ValueError(f"systems.{system} = {table!r}: expected parameters, each with a value or several.")
+    values = [value if isinstance(value, list | tuple) else (value,) for value in table.values()]
+    for combination in product(*values):
+        yield dict(zip(table, combination, strict=True))
+
+
+def _required_parameters(system: str) -> list[str]:
+    """The parameters of a system that have no default."""
+    return [name for name, default in catalogue.parameters(system).items() if default is inspect.Parameter.empty]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.experiments.sweep import Sweep, read_sweep
-from kg2rag.experiments.sweep.scoring import Split
+from kg2rag.experiments.sweep.inputs import Split
 from kg2rag.text.records import DataError
 from kg2rag.types import QADataset
 

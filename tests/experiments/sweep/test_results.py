@@ -68,6 +68,11 @@ def test_the_best_is_chosen_on_dev_and_stands_beside_the_defaults_on_test() -> N
     assert result(ties).best()["number"].tolist() == [2]  # the earlier one
 
 
+def test_the_number_of_a_chosen_configuration_and_how_many_it_was_chosen_from_are_apart() -> None:
+    table = {row[0]: row[1] for row in result(BY_HAND).chosen()}
+    assert table == {"bm25": "2 (best of 2)", "dense": "3 (best of 1)"}
+
+
 def test_the_tests_of_the_chosen_are_corrected_for_the_systems_of_the_table() -> None:
     other = [("dense", '{"depth": 9}', [0.9, 0.9], [0.0, 0.2])]
     best = result([("bm25", "{}", *BY_HAND[0][2:]), *BY_HAND[1:], *other]).best().set_index("system")

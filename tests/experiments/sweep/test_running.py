@@ -105,6 +105,36 @@ def test_a_configuration_that_fails_is_listed_loses_no_other_and_is_tried_again(
     assert len(sweep(systems=SOME).run(tmp_path).failed) == 0
 
 
+def test_a_sweep_in_which_everything_fails_says_why_and_leaves_former_results(
+    sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep(systems=SOME).run(tmp_path)
+    before = bytes_of(tmp_path)
+    monkeypatch.setitem(systems.SYSTEMS.entries, "bm25", Broken)
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        sweep(systems={"bm25": {"k1": 0.9, "b": [0.4, 0.8]}}).run(tmp_path)
+    assert bytes_of(tmp_path) == before
+
+
+def test_the_defaults_are_run_where_the_grid_lacks_them(sweep: Make, tmp_path: Path) -> None:
+    result = sweep(systems={"bm25": {"k1": [0.5, 1.5]}}).run(tmp_path)
+    assert result.given == {1: {"k1": 0.5}, 2: {"k1": 1.5}, 3: {}}
+    assert result.best()["default_dev"].notna().all()
+
+
+def test_files_of_others_stay_and_are_in_the_way_before_any_work(sweep: Make, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text("theirs")
+    sweep(systems=SOME).run(tmp_path)
+    assert (tmp_path / "results.csv").read_text() == "theirs"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "report.md").write_text("theirs")
+    with pytest.raises(FileExistsError, match=r"report\.md"):
+        sweep(systems=SOME, store=Store(tmp_path / "store")).run(other)
+    assert not (tmp_path / "store").exists()
+    assert [file.name for file in other.iterdir()] == ["report.md"]
+
+
 def test_a_function_of_ones_own_is_a_metric_and_an_objective(sweep: Make, tmp_path: Path) -> None:
     def first(ranking: Ranking, gold: Mapping[str, int]) -> float:
         return float(ranking.passage_ids[0] in gold)
@@ -162,6 +192,7 @@ def test_the_command_plans_runs_and_reports(
     assert not (tmp_path / "out").exists()
     assert command("--run")[0] == 0
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
+        ".kg2rag.json",
         "results.parquet",
         "sweep.json",
         "report.md",

@@ -1,0 +1,134 @@
+"""Scores of a sweep's configurations -> the effect of each parameter on the dev score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from kg2rag.evaluation.metrics import bounds
+from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
+from kg2rag.retrievers.systems import parameters
+from kg2rag.types import FloatArray
+
+LABELS = ("setting", "graph", "encoder")
+"""Columns beside the parameters in which configurations may differ."""
+LEVEL = 0.05
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+
+
+class ScoredConfigurations(Protocol):
+    """The part of a `SweepResult` that is read here; see there."""
+
+    @property
+    def objective(self) -> str:
+        """The metric of the selection."""
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the configurations."""
+
+    @property
+    def given(self) -> Mapping[int, Mapping[str, Any]]:
+        """Number -> the parameters that the sweep sets."""
+
+    @property
+    def questions(self) -> Mapping[str, FloatArray]:
+        """Split -> (n_configurations, n_questions) scores."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a configuration."""
+
+
+def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
+    """The dev scores of each value of each parameter, over all values of the others.
+
+    One row a parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
+    mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
+    (paired randomisation test, corrected over the parameters), and `says`: "no difference" where that is .05 or more.
+    ValueError: the sweep has no results of the system.
+    """
+    configurations = _configurations_of(result, system)
+    values = {name: _scores_by_value(result, configurations[name]) for name in [*_parameter_names(result), *LABELS]}
+    values = {name: scores for name, scores in values.items() if len(scores) > 1}
+    p_holm = _p_of_best_against_worst(values)
+    rows = []
+    for name in sorted(values, key=lambda name: -_spread(values[name])):
+        texts = configurations[name].map(value_text)
+        counts = texts.value_counts()
+        scores = np.array(list(values[name].values()))
+        low, high = interval_of_mean(scores.T, bounds=bounds(result.objective))
+        says = "no difference" if p_holm[name] >= LEVEL else ""
+        for place, text in enumerate(values[name]):
+            interval = (float(scores[place].mean()), float(low[place]), float(high[place]))
+            rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
+    return pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"])
+
+
+def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFrame:
+    """The configurations of a system; parameters that one leaves out have the system's defaults."""
+    frame = result.to_frame()
+    part = frame[frame["system"] == system]
+    if part.empty:
+        known = ", ".join(dict.fromkeys(frame["system"]))
+        raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
+    rows = [{**parameters(system), **result.given[int(str(number))]} for number in part.index]
+    full = pd.DataFrame(rows, index=part.index, dtype=object)
+    return part.assign(**{name: full[name] for name in _parameter_names(result) if name in full})
+
+
+def _parameter_names(result: ScoredConfigurations) -> list[str]:
+    return list(dict.fromkeys(name for given in result.given.values() for name in given))
+
+
+def _scores_by_value(result: ScoredConfigurations, values: pd.Series) -> dict[str, FloatArray]:
+    """Value as text -> (n_dev_questions,) the mean dev scores of the configurations that have it."""
+    texts = values.map(value_text)
+    scores = {}
+    for text in _ordered(values):
+        rows = [result.numbers.index(int(str(number))) for number in texts.index[texts == text]]
+        scores[text] = result.questions["dev"][rows].mean(axis=0)
+    return scores
+
+
+def _p_of_best_against_worst(values: Mapping[str, Mapping[str, FloatArray]]) -> dict[str, float]:
+    """Parameter -> p of its best against its worst value, corrected over the parameters."""
+    if not values:
+        return {}
+    tests = []
+    for scores in values.values():
+        by_mean = sorted(scores.values(), key=lambda questions: float(questions.mean()))
+        tests.append(float(p_values(by_mean[-1] - by_mean[0])))
+    return dict(zip(values, map(float, holm(tests)), strict=True))
+
+
+def _spread(scores: Mapping[str, FloatArray]) -> float:
+    means = [float(questions.mean()) for questions in scores.values()]
+    return max(means) - min(means)
+
+
+def value_text(value: Any) -> str:
+    """The value of a parameter as a table shows it; "default" for a missing one."""
+    if not isinstance(value, float):
+        return str(value)
+    return "default" if np.isnan(value) else f"{value:g}"
+
+
+def _ordered(values: pd.Series) -> list[str]:
+    """The texts of the distinct values: numbers by size, then others by spelling."""
+    value_of = {value_text(value): value for value in values}
+    numbers = [text for text, value in value_of.items() if is_number(text) and not isinstance(value, bool)]
+    return [*sorted(numbers, key=lambda text: float(value_of[text])), *sorted(value_of.keys() - set(numbers))]
+
+
+def is_number(text: str) -> bool:
+    """Whether the text of a value is a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def all_numbers(texts: Sequence[str]) -> bool:
+    """Whether all values of a parameter are numbers, so that they may be joined by a line."""
+    return all(map(is_number, texts))

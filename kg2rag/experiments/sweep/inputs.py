@@ -1,0 +1,120 @@
+"""What the configurations of a sweep share -> the questions, graphs and encoder that they run on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from kg2rag.compute import Embedder, Store, embedder_named
+from kg2rag.evaluation.metrics import Metrics
+from kg2rag.extraction import Extractor
+from kg2rag.extraction.sources import SOURCES, takes_file
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import QADataset
+
+GraphSource = str | Extractor | KnowledgeGraph
+GraphSources = GraphSource | Sequence[str] | Mapping[str, GraphSource]
+
+
+class Split(BaseModel):
+    """How questions are divided into dev, where configurations are chosen, and test, where the chosen are judged.
+
+    dev : the share of questions to choose by, of each type of question (or number of hops, where types are not known)
+        alike.
+    seed : of the draw.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    dev: float = Field(default=0.5, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+
+    def labels(self, data: QADataset) -> list[str]:
+        """For each question "dev" or "test". ValueError: one of the two would be empty."""
+        groups: dict[str, list[int]] = {}
+        for row, question in enumerate(data.questions):
+            groups.setdefault(question.type or str(question.hops or ""), []).append(row)
+        random = np.random.default_rng(self.seed)
+        line = [row for name in sorted(groups) for row in random.permutation(groups[name]).tolist()]
+        # The n-th is drawn where n · dev passes a whole number: each stretch of the line gives its share.
+        dev = {row for n, row in enumerate(line) if math.floor((n + 1) * self.dev) > math.floor(n * self.dev)}
+        labels = ["dev" if row in dev else "test" for row in range(len(data))]
+        for label in ("dev", "test"):
+            if label not in labels:
+                raise ValueError(f"split.dev = {self.dev} of {len(data)} questions leaves none for {label}.")
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class SweepInputs:
+    """The part of a `Sweep` that all its configurations share, see there; what it opens is opened once."""
+
+    data: str | QADataset
+    path: str | Path | None
+    setting: str | None
+    limit: int | None
+    graphs: GraphSources
+    encoder: str | Embedder
+    metrics: Metrics
+    k: int
+    split: Split
+    store: Store | None
+
+    @cached_property
+    def dataset(self) -> QADataset:
+        """The questions and their corpus."""
+        from kg2rag.datasets import load
+
+        if not isinstance(self.data, QADataset):
+            return load(self.data, path=self.path, setting=self.setting, limit=self.limit)
+        if self.path or self.setting or self.limit:
+            raise ValueError("A data set that is given as an object has its path, setting and limit already.")
+        return self.data
+
+    @cached_property
+    def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
+        """Label -> source of each graph; a kind alone has become the file of that kind."""
+        sources: dict[str, Extractor | KnowledgeGraph] = {}
+        for label, graph in _labelled(self.graphs).items():
+            kind = label.partition("(")[0]
+            label = kind if takes_file(kind) else label  # of a graph file, its kind
+            if label in sources:
+                raise ValueError(f"graphs: give each a label of its own, as label = name; {label} is there twice.")
+            sources[label] = self._source(graph)
+        return sources
+
+    def _source(self, graph: GraphSource) -> Extractor | KnowledgeGraph:
+        """The source of a graph; of a kind alone, that of the file of this kind beside the questions."""
+        if not isinstance(graph, str):
+            return graph
+        if not takes_file(graph):
+            return SOURCES.build(graph)
+        files = self.dataset.graph_files
+        if graph not in files:
+            raise ValueError(f"graphs: no {graph} file lies beside the questions. Name one.")
+        return SOURCES.build(f"{graph}({json.dumps(str(files[graph]))})")
+
+    @cached_property
+    def embedder(self) -> tuple[str, Embedder]:
+        """The label of the encoder, which is the last part of a model's name, and the encoder."""
+        if isinstance(self.encoder, str):
+            return self.encoder.split("/")[-1], embedder_named(self.encoder)
+        return "encoder", self.encoder
+
+
+def _labelled(graphs: GraphSources) -> Mapping[str, GraphSource]:
+    """Label -> graph, of one graph, a list of names or a mapping."""
+    if isinstance(graphs, Mapping):
+        return graphs
+    if isinstance(graphs, str):
+        return {graphs: graphs}
+    if isinstance(graphs, Sequence):
+        return {name: name for name in graphs}
+    return {"graph": graphs}
