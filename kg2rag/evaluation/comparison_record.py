@@ -10,6 +10,7 @@ from kg2rag.evaluation import provenance, system_parts
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
+from kg2rag.evaluation.system_code import CODE, system_code
 from kg2rag.types import QADataset
 
 
@@ -51,11 +52,12 @@ def _qualified_name(metric: Metric) -> str:
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
     """Of each system its parameters, what was tuned, and its remark; of several seeds, the first."""
-    record: dict[str, Any] = {"systems": {}, "parameters": {}, "tuning": {}, "seeds": {}, "remarks": {}}
+    record: dict[str, Any] = {"systems": {}, "parameters": {}, CODE: {}, "tuning": {}, "seeds": {}, "remarks": {}}
     for name, seeds in systems.items():
         first = seeds[0]
         record["systems"][name] = repr(first)
         record["parameters"][name] = provenance.parameters(first)
+        record[CODE][name] = system_code(record["parameters"][name])
         tuning = system_parts.tuning(first, data)
         if tuning:
             record["tuning"][name] = tuning

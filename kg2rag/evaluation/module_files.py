@@ -22,7 +22,7 @@ from kg2rag.text.records import sha256
 
 Origin = Literal["package", "library", "user"]
 PACKAGE = Path(__file__).resolve().parents[1]
-ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers")
+ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers", "llm")
 """The rooms of this package whose code a ranking depends on."""
 MISSING = "missing"
 """In place of the checksum of an optional import that is not installed."""
@@ -98,15 +98,29 @@ def imported_files(name: str) -> dict[str, str]:
         if spec is None:
             checksums[module] = MISSING
             continue
-        waiting += _parents(module)
-        file = Path(spec.origin) if spec.has_location and spec.origin is not None else None
-        if file is None or not file.is_file():  # a namespace package
+        file = _file_of(spec)
+        if file is None or module == "__main__":  # a namespace package, or a script
             checksums[module] = ""
-            continue
-        checksums[module] = "" if module == "__main__" else sha256(file)
-        if file.suffix == ".py":
-            waiting += _imports(file, module, is_package=spec.submodule_search_locations is not None)
+        else:
+            checksums[module] = sha256(file)
+        waiting += imported_modules(module)
     return dict(sorted(checksums.items()))
+
+
+def imported_modules(module: str) -> list[str]:
+    """The modules that one imports itself, its parent packages included; some of the names may be no modules."""
+    spec = find_spec(module)
+    file = None if spec is None else _file_of(spec)
+    if spec is None or file is None or file.suffix != ".py":
+        return _parents(module)
+    return [*_parents(module), *_imports(file, module, is_package=spec.submodule_search_locations is not None)]
+
+
+def _file_of(spec: ModuleSpec) -> Path | None:
+    """The file of a module; None for a package without one."""
+    if not spec.has_location or spec.origin is None or not Path(spec.origin).is_file():
+        return None
+    return Path(spec.origin)
 
 
 def _parents(module: str) -> list[str]:
@@ -127,8 +141,28 @@ def _imports(file: Path, module: str, *, is_package: bool) -> Iterator[str]:
             yield source
             for alias in node.names:
                 submodule = f"{source}.{alias.name}"
-                if alias.name != "*" and find_spec(submodule) is not None:
+                lazy = _lazy_names(source).get(alias.name)
+                if lazy is not None:
+                    yield lazy
+                elif alias.name != "*" and find_spec(submodule) is not None:
                     yield submodule
+
+
+@cache
+def _lazy_names(package: str) -> dict[str, str]:
+    """Name -> the module that defines it, of a package of this one that imports it when it is first used."""
+    spec = find_spec(package) if package.partition(".")[0] == PACKAGE.name else None
+    if spec is None or spec.origin is None or spec.submodule_search_locations is None:
+        return {}
+    stub = Path(spec.origin).with_name("__init__.pyi")
+    if not stub.is_file():
+        return {}
+    names: dict[str, str] = {}
+    for node in ast.parse(stub.read_bytes()).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.level:
+            module = importlib.util.resolve_name("." * node.level + node.module, package)
+            names |= {alias.asname or alias.name: module for alias in node.names}
+    return names
 
 
 @cache

@@ -24,7 +24,7 @@ from kg2rag.types import Corpus, GoldUnit, QADataset
 
 _NO_DIFFERENCE = (
     "started seconds ms_per_query build_seconds runs load_average command batch_size threads blas graphs graph_unread "
-    "graph_use graph_systems not_cached fingerprint"
+    "graph_use graph_systems not_cached code fingerprint"
 ).split()
 """Keys of a configuration that say nothing of what its numbers were to be."""
 _MACHINE = ("python", "platform", "processor", "versions", "threads", "blas", "commit")

@@ -212,7 +212,7 @@ def test_an_encoder_with_other_pooling_makes_another_run(little, tmp_path):
     assert run(BM25(over()), data, 5).n_stored == 3  # it asked for no vectors
 
 
-@pytest.mark.parametrize("room", ["types", "text", "compute", "extraction", "knowledge", "retrievers"])
+@pytest.mark.parametrize("room", ["types", "text", "compute", "extraction", "knowledge", "retrievers", "llm"])
 @pytest.mark.parametrize("name", ["dense.py", "deeper/coefficients.toml"])
 def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(room, name, tmp_path):
     def version() -> str:

@@ -1,0 +1,114 @@
+"""The classes of a system -> a checksum of the code that they depend on, and the saved results that older code made.
+
+The run cache is keyed by every byte of the rooms that rankings depend on, so that results kept beside the code would be
+older than it after every change of a comment. Here only the modules count that a system imports, without docstrings,
+comments and layout, those that a table of components names, and the data files beside them. The catalogues of
+all systems and all sources are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kg2rag.evaluation.module_files import PACKAGE, ROOMS, find_spec, imported_modules
+
+CATALOGUES = ("kg2rag.retrievers.systems", "kg2rag.extraction.sources", "kg2rag.knowledge.announcement")
+"""Modules that name every system or every source of graphs, whichever is used."""
+_COMPONENT = re.compile(r'"(kg2rag[.\w]+):\w+"')
+CODE = "code"
+"""Key of a configuration: system -> checksum of its code."""
+
+
+def system_code(parameters: object) -> str:
+    """A checksum of the code of a system, by its `provenance.parameters`; "" if none of it is of this package."""
+    modules: set[str] = set()
+    for module in _modules_of(parameters):
+        modules |= _imported_by(module)
+    if not modules:
+        return ""
+    files = {file for module in modules for file in _files_of(module)}
+    lines = [f"{file.relative_to(PACKAGE).as_posix()} {code_checksum(file)}" for file in sorted(files)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def outdated_systems(config: Mapping[str, Any]) -> list[str]:
+    """The systems of a saved comparison, given its config.json, whose code is another today or was not recorded."""
+    then = config.get(CODE, {})
+    return [name for name, parameters in config["parameters"].items() if then.get(name) != system_code(parameters)]
+
+
+def _modules_of(parameters: object) -> Iterator[str]:
+    """The modules of all classes that are named in a record of parameters."""
+    if isinstance(parameters, Mapping):
+        named = parameters.get("class")
+        if isinstance(named, str):
+            yield named.rpartition(".")[0]
+        parameters = list(parameters.values())
+    if isinstance(parameters, list):
+        for part in parameters:
+            yield from _modules_of(part)
+
+
+@cache
+def _imported_by(module: str) -> frozenset[str]:
+    """The modules of the package's rooms that a module is made of and imports, transitively."""
+    modules: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in modules and name not in CATALOGUES and _is_in_rooms(name):
+            modules.add(name)
+            waiting += [*imported_modules(name), *_named_in(name)]
+    return frozenset(modules)
+
+
+def _named_in(module: str) -> list[str]:
+    """The modules of the components that a module names as "package.module:Class", as tables of linkers do."""
+    files = [file for file in _files_of(module) if file.suffix == ".py"]
+    named = [_COMPONENT.findall(file.read_text(encoding="utf-8")) for file in files]
+    return [name for names in named for name in names]
+
+
+def _is_in_rooms(module: str) -> bool:
+    package, _, rest = module.partition(".")
+    return package == "kg2rag" and rest.partition(".")[0] in ROOMS
+
+
+@cache
+def _files_of(module: str) -> tuple[Path, ...]:
+    """The file of a module and the data files beside it; none for a name that is no module."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or not spec.has_location:
+        return ()
+    file = Path(spec.origin)
+    data = [path for path in file.parent.iterdir() if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc")]
+    return (file, *data)
+
+
+@cache
+def code_checksum(file: Path) -> str:
+    """Of Python code, that of its syntax tree without docstrings; of another file, that of its bytes."""
+    content = file.read_bytes()
+    if file.suffix == ".py":
+        tree = ast.parse(content)
+        for node in ast.walk(tree):
+            _drop_docstrings(node)
+        content = ast.dump(tree).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _drop_docstrings(node: ast.AST) -> None:
+    """Remove the texts that stand alone in a body: docstrings of functions, classes, modules and constants."""
+    body = getattr(node, "body", None)
+    if isinstance(body, list):
+        node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
+
+
+def _is_text(line: ast.AST) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
