@@ -11,7 +11,6 @@ question and the runs: texts of questions and passages stay with the data sets, 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -47,7 +46,7 @@ def main(
             typer.echo(f"{name}: {commands[name]}")
             run(commands[name], root, "--out", work / name)
     for name in names or commands:
-        keep(work / name, studies.RESULTS / name, root)
+        keep(work / name, studies.RESULTS / name, root, commands[name])
     if not names:
         run("kg2rag reproduce eval/ledger --data DATA", root, "--out", studies.RESULTS / "ledger.csv")
     pages.main()
@@ -65,11 +64,11 @@ def run(command: str, data: Path, *more: object) -> None:
     app([*words[1:], *map(str, more)], standalone_mode=False)
 
 
-def keep(made: Path, folder: Path, data: Path) -> None:
-    """A saved comparison without texts; its configuration names no path of this machine."""
+def keep(made: Path, folder: Path, data: Path, command: str) -> None:
+    """A saved comparison without texts; its configuration has the command and names no path of this machine."""
     result = Comparison.load(made)
-    named = json.dumps(dict(result.config)).replace(str(data), "DATA")
-    config = json.loads(re.sub(r" --out [^\s\"]+", "", named))
+    config = json.loads(json.dumps(dict(result.config)).replace(str(data), "DATA"))
+    config["command"] = shlex.join(shlex.split(command.replace("\\\n", " ")))
     shutil.rmtree(folder, ignore_errors=True)
     replace(result, config=config).save(folder, texts=False)
     commit = config.get("commit", {})

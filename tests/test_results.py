@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pages
 import pytest
+import remake
 import studies
 
 import kg2rag
@@ -20,6 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="module")
 def kept() -> dict[str, studies.Study]:
     return studies.read()
+
+
+def test_a_kept_comparison_has_the_command_that_makes_it(tmp_path: Path) -> None:
+    data = kg2rag.load("bundled", limit=2)
+    options = kg2rag.evaluation.CompareOptions(command="kg2rag DATA bundled", progress=False)
+    kg2rag.compare(["bm25"], data, metrics=["recall@5"], folder=tmp_path / "made", options=options)
+    command = "kg2rag compare bundled \\\n  --systems bm25"
+    remake.keep(tmp_path / "made", tmp_path / "kept", tmp_path, command)
+    assert kg2rag.Comparison.load(tmp_path / "kept").config["command"] == "kg2rag compare bundled --systems bm25"
 
 
 def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.Study]) -> None:
