@@ -21,8 +21,9 @@ import numpy as np
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.entity_matching import graph_of
+from kg2rag.extraction.entity_records import entities_of
 from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
-from kg2rag.extraction.sources import SOURCES
+from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
 from kg2rag.knowledge.announcement import announce, announce_empty
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
@@ -31,7 +32,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
-from kg2rag.types import Corpus, IntArray, Matrix, QADataset, Query, Ranking, corpus_of, refused
+from kg2rag.types import Corpus, IntArray, Matrix, ParameterError, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
 _RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:recommended", "kg2rag.systems")
@@ -52,11 +53,18 @@ class KnowledgeBase:
 
     @classmethod
     def build(
-        cls, corpus: Any = None, graph: Any = "mentions", *, embedder: Any = None, store: Store | None = None
+        cls,
+        corpus: Any = None,
+        graph: Any = "mentions",
+        *,
+        entities: Any = None,
+        embedder: Any = None,
+        store: Store | None = None,
     ) -> KnowledgeBase:
-        """A knowledge base over `corpus`; nothing is computed yet, but where that will take long, how long is said.
+        """A knowledge base over `corpus`.
 
-        A graph without a triple is announced on stderr: one that is given here, one of a source where it is first read.
+        Its parts are computed on first use. An estimate of the time to encode a large corpus is printed on stderr, and
+        so is the warning that a graph has no triples.
 
         Parameters
         ----------
@@ -65,19 +73,28 @@ class KnowledgeBase:
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
             passages by name where it does not say which: a networkx graph, triples, a DataFrame or a file of them.
-        embedder : the name of a sentence-transformers model (all-MiniLM-L6-v2 where not given), or what you have: a
-            SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.embedders`.
+        entities : descriptions of entities as {name: description}, or records with name, type, description and aliases;
+            they come before those of the graph's source.
+        embedder : the name of a sentence-transformers model (default: all-MiniLM-L6-v2), a SentenceTransformer, a
+            function, or vectors as (ids, matrix); see `kg2rag.compute.embedders`.
 
-        TypeError: an argument of another type. ValueError: an unknown source, or a graph over other passages.
+        Raises
+        ------
+        ParameterError : an argument of another type, or an unknown source.
+        ValueError : a graph over other passages.
         """
         if corpus is None:
             raise refused("corpus", corpus, "the passages, also of a graph: KnowledgeBase.build(corpus, graph=graph)")
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")
-        encoder, store = embedder_of(embedder, corpus), store or Store()
+        encoder = embedder_of(embedder, corpus)
+        store = store or Store()
+        source = _source(graph, corpus)
+        if entities is not None:
+            source = _described(source, entities)
         announce(corpus, encoder, store)
-        return cls(corpus, _source(graph, corpus), encoder, store)
+        return cls(corpus, source, encoder, store)
 
     def retrieve(
         self, query: str, k: int = 10, *, system: str | None = None, where: Mapping[str, object] | None = None
@@ -308,6 +325,13 @@ class KnowledgeBase:
         # Indexes and vectors are left out: another process opens them from the store.
         state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}
+
+
+def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extractor:
+    """A source with records of entities before its own."""
+    if isinstance(source, KnowledgeGraph):
+        raise ParameterError("entities are added to triples or a source, not to a KnowledgeGraph, which has its own.")
+    return CombinedExtractor((GivenExtraction(Extraction(entities=entities_of(entities))), source))
 
 
 def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:

@@ -1,0 +1,58 @@
+"""Descriptions, types and aliases of entities, as people have them -> `Entity` records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kg2rag.extraction import Entity
+from kg2rag.text.records import DataError
+from kg2rag.types import refused
+
+FIELDS = ("name", "type", "description", "aliases")
+ALLOWED = (
+    "{name: description}, records with name, type, description and aliases, a DataFrame of them, or Entity objects"
+)
+
+
+def entities_of(value: Any) -> tuple[Entity, ...]:
+    """The entities of a mapping {name: description}, of records, a DataFrame or a list of `Entity`.
+
+    ParameterError for anything else; DataError for a record without a name or with another field.
+    """
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    if isinstance(value, Mapping):
+        value = [_named_record(name, content) for name, content in value.items()]
+    if not isinstance(value, list | tuple):
+        raise refused("entities", value, ALLOWED)
+    return tuple(_entity(record, number) for number, record in enumerate(value, start=1))
+
+
+def _named_record(name: object, content: object) -> dict[str, Any]:
+    """The record of one item of a mapping."""
+    if isinstance(content, Mapping):
+        return {"name": name, **content}
+    return {"name": name, "description": content}
+
+
+def _entity(record: object, number: int) -> Entity:
+    if isinstance(record, Entity):
+        return record
+    if not isinstance(record, Mapping):
+        raise refused("entities", record, ALLOWED)
+    fields = {str(field): value for field, value in record.items() if not _is_blank(value)}
+    unknown = sorted(fields.keys() - set(FIELDS))
+    if unknown or not fields.get("name"):
+        problem = f"has the field {unknown[0]!r}" if unknown else "has no name"
+        raise DataError(f"entities: record {number} {problem}. Allowed: {', '.join(FIELDS)}.")
+    aliases = fields.pop("aliases", ())
+    if isinstance(aliases, str):
+        aliases = (aliases,)
+    texts = {field: str(value) for field, value in fields.items()}
+    return Entity(**texts, aliases=tuple(str(alias) for alias in aliases))
+
+
+def _is_blank(value: object) -> bool:
+    """Whether a cell is empty: None, or a number that is none, as pandas writes it."""
+    return value is None or (isinstance(value, float) and value != value)
