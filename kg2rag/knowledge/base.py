@@ -32,6 +32,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
+from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import Corpus, IntArray, Matrix, ParameterError, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
@@ -96,6 +97,7 @@ class KnowledgeBase:
         announce(corpus, encoder, store)
         return cls(corpus, source, encoder, store)
 
+    @suggest_parameters()
     def retrieve(
         self, query: str, k: int = 10, *, system: str | None = None, where: Mapping[str, object] | None = None
     ) -> Ranking:

@@ -12,8 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 
+from kg2rag.text.suggestions import require_parameters
 from kg2rag.types import ParameterError, Query, Ranking, Step, Trace, called, check, require_k
 
 Builder = TypeVar("Builder")
@@ -117,6 +118,12 @@ class Retriever(ABC):
         for name in ("retrieve_batch", "trace_batch", "prepare"):
             if name in vars(cls):
                 setattr(cls, name, _guarded(vars(cls)[name]))
+
+    def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
+        """Answer an unknown parameter with the name that was meant."""
+        if parameters:
+            require_parameters(cls, parameters)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -23,13 +23,9 @@ def suggest_parameters(
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        parameters = list(inspect.signature(function).parameters)
-
         @wraps(function)
         def checked(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
-            for name in keywords:
-                if name not in parameters:
-                    raise TypeError(_unknown_parameter(function.__name__, name, parameters, replacements))
+            require_parameters(function, keywords, replacements)
             return function(*arguments, **keywords)
 
         return checked
@@ -37,7 +33,23 @@ def suggest_parameters(
     return decorate
 
 
-def _unknown_parameter(function: str, name: str, parameters: list[str], replacements: dict[str, str]) -> str:
+def require_parameters(
+    function: Callable[..., object], names: Iterable[str], replacements: Mapping[str, str] | None = None
+) -> None:
+    """Raise TypeError if a function, or the constructor of a class, lacks a parameter of these names.
+
+    replacements : as in `suggest_parameters`.
+    """
+    parameters = dict(inspect.signature(function).parameters)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    parameters.pop("self", None)
+    for name in names:
+        if name not in parameters:
+            raise TypeError(_unknown_parameter(function.__name__, name, list(parameters), replacements or {}))
+
+
+def _unknown_parameter(function: str, name: str, parameters: list[str], replacements: Mapping[str, str]) -> str:
     if name in replacements:
         return f"{function}() has no parameter {name!r}. Write {replacements[name]}."
     meant = SYNONYMS.get(name)

@@ -87,11 +87,17 @@ def test_in_a_browser_hits_are_judged_by_keys_and_saved_as_a_file_that_compare_r
     buttons.find(one => one.textContent === "save").click();
     root.count = document.querySelector("[role=status]").textContent;
     root.title = document.title;
+    root.next = document.querySelector("#label .next").textContent;
+    buttons.find(one => one.textContent.startsWith("‹")).click();
+    root.space = getComputedStyle(document.querySelector("#label .passage")).whiteSpace;
     buttons.find(one => one.textContent.startsWith("keep")).click();
     """
     value = shown(result, script, tmp_path, monkeypatch)
     assert value["count"].startswith("4 of 4 judged")
     assert value["title"].startswith("Questions without gold: 2")
+    file = f"questions-{result.label().key}.jsonl"
+    assert f"kg2rag compare FOLDER --questions {file}" in value["next"]
+    assert value["space"] in ("pre-wrap", "preserve")  # the indentation of code
     assert value["written"] == value["saved"]
     rows = {row["id"]: row for row in map(json.loads, value["saved"].splitlines())}
     (a, b), (c, d) = result.pool().values()

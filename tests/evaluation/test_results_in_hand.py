@@ -58,6 +58,11 @@ def test_a_parameter_that_does_not_exist_is_answered_with_the_one_that_was_meant
         compare(["bm25"], data, base_line="bm25")
     with pytest.raises(TypeError, match=r"options=CompareOptions\(seed=…\)"):
         compare(["bm25"], data, seed=1)
+    kb = kg2rag.KnowledgeBase.build(data.corpus)
+    with pytest.raises(TypeError, match="Did you mean 'k'"):
+        kb.retrieve("notes", top_k=3)
+    with pytest.raises(TypeError, match="Did you mean 'stemmer'"):
+        kg2rag.BM25(kb, stemer="none")
     with pytest.raises(TypeError, match="min_gain"):
         result.verdict(worth=0.1)
     with pytest.raises(ValueError, match="batch_size"):
