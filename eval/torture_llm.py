@@ -27,8 +27,9 @@ import extraction_world as world
 import llm_server
 import openai._base_client
 
-from kg2rag.compute import ChatModel, Spending, Store
-from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
+from kg2rag.compute import Store
+from kg2rag.llm import ChatModel, Spending
+from kg2rag.llm.extraction import ExtractionRun, PromptedTriples
 from kg2rag.types import Corpus, Passage, Triple
 
 RIGHT, CLEAR, WRONG = "right", "clear error", "wrong"

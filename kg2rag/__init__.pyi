@@ -3,11 +3,9 @@
 from .answers.context import ContextFormatter as ContextFormatter
 from .answers.context import FormattedContext as FormattedContext
 from .answers.context import context as context
-from .answers.reader import Reader as Reader
 from .answers.scores import mean_scores as mean_scores
 from .answers.scores import score_answers as score_answers
 from .compute.endpoint_encoder import EndpointEncoder as EndpointEncoder
-from .compute.llm import ChatModel as ChatModel
 from .compute.sentence_encoder import SentenceEncoder as SentenceEncoder
 from .compute.store import Store as Store
 from .compute.user_encoder import GivenEncoder as GivenEncoder
@@ -16,7 +14,6 @@ from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
-from .datasets import questions_from as questions_from
 from .evaluation.comparison import CompareOptions as CompareOptions
 from .evaluation.comparison import compare as compare
 from .evaluation.graph_headroom import graph_report as graph_report
@@ -34,10 +31,16 @@ from .experiments.sweep import read_sweep as read_sweep
 from .extraction import Entity as Entity
 from .extraction import Extraction as Extraction
 from .extraction import Mention as Mention
-from .extraction.prompted import PromptedTriples as PromptedTriples
 from .knowledge.base import KnowledgeBase as KnowledgeBase
 from .knowledge.graph import KnowledgeGraph as KnowledgeGraph
 from .knowledge.graph.neighbourhood import graph_score as graph_score
+from .llm.analyser import LLMAnalyser as LLMAnalyser
+from .llm.chat_model import ChatModel as ChatModel
+from .llm.extraction import PromptedTriples as PromptedTriples
+from .llm.linker import LLMLinker as LLMLinker
+from .llm.questions import questions_from as questions_from
+from .llm.reader import Reader as Reader
+from .llm.reranker import LLMReranker as LLMReranker
 from .report import plots as plots
 from .report.question_explanation import QuestionExplanation as QuestionExplanation
 from .report.question_explanation import explain as explain
@@ -50,7 +53,6 @@ from .retrievers.contract import Retriever as Retriever
 from .retrievers.contract import Stage as Stage
 from .retrievers.dense import Dense as Dense
 from .retrievers.designs.confidence_gated import ConfidenceGated as ConfidenceGated
-from .retrievers.designs.dynamic_hybrid.analysers import LLMAnalyser as LLMAnalyser
 from .retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis as QueryAnalysis
 from .retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid as DynamicHybrid
 from .retrievers.designs.graph_augmented import GraphAugment as GraphAugment
@@ -62,7 +64,6 @@ from .retrievers.linking.linkers import EmbeddingLinker as EmbeddingLinker
 from .retrievers.linking.linkers import FuzzyLinker as FuzzyLinker
 from .retrievers.linking.linkers import NGramLinker as NGramLinker
 from .retrievers.linking.linkers import PhraseLinker as PhraseLinker
-from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.pattern import Pattern as Pattern
@@ -77,7 +78,6 @@ from .retrievers.published.proprag import PathSearch as PathSearch
 from .retrievers.rerankers import BiEncoder as BiEncoder
 from .retrievers.rerankers import CrossEncoder as CrossEncoder
 from .retrievers.rerankers import Rerank as Rerank
-from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .text.records import DataError as DataError
 from .types.corpus import Corpus as Corpus
 from .types.notes import LinkedEntity as LinkedEntity

@@ -12,8 +12,8 @@ from random import Random
 import pytest
 import torture_llm
 
-from kg2rag.compute.llm.answers import Reply
-from kg2rag.compute.llm.client import Connection
+from kg2rag.llm.client import Connection
+from kg2rag.llm.replies import Reply
 
 GUARD = 3600  # seconds, against a program that hangs; no measurement
 PROGRAM = Path(__file__).resolve().parent.parent / "eval" / "torture.py"

@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
-from kg2rag.answers.reader import Answers
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.types import QADataset, require
 
@@ -29,6 +28,22 @@ Rules = Literal["squad", "hotpotqa", "musique"]
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ALL_OR_NOTHING = ("yes", "no", "noanswer")
+
+
+class Answers(Protocol):
+    """The answers of a reader: for each question id a text, or a failure."""
+
+    @property
+    def outcomes(self) -> Mapping[str, object]:
+        """The text or the failure of each question."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The answers, without the failed questions."""
+
+    @property
+    def failed(self) -> Mapping[str, object]:
+        """The questions without an answer, and why."""
 
 
 class AnswerScore(NamedTuple):

@@ -75,9 +75,9 @@ def questions(
     page, then compare with --questions.
     """
     from kg2rag.compute import SentenceEncoder, Store, check_outputs
-    from kg2rag.datasets import plan_questions, questions_from
     from kg2rag.extraction.sources import SOURCES
     from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.llm import plan_questions, questions_from
 
     page = out.with_suffix(".html")
     if page == out:

@@ -16,7 +16,7 @@ from kg2rag.cli.printing import print_line, print_table
 
 if TYPE_CHECKING:
     from kg2rag.extraction import Extractor
-    from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
+    from kg2rag.llm.extraction import ExtractionRun, PromptedTriples
     from kg2rag.types import Corpus, QADataset
 
 EXIT_INTERRUPTED = 130
@@ -60,7 +60,7 @@ def build(data: DataOptions, model: ModelOptions, options: BuildOptions) -> None
 
 def _check_options(options: BuildOptions, model: ModelOptions) -> None:
     """ValueError for an option that the extractor does not take."""
-    from kg2rag.extraction.prompted import STYLES
+    from kg2rag.llm.extraction import STYLES
 
     if options.schema and options.extractor != "typed":
         raise ValueError("--schema is for --extractor typed.")
@@ -77,8 +77,8 @@ def _check_options(options: BuildOptions, model: ModelOptions) -> None:
 
 
 def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
-    from kg2rag.extraction.prompted import STYLES, GraphSchema, PromptedTriples
     from kg2rag.extraction.sources import SOURCES
+    from kg2rag.llm.extraction import STYLES, GraphSchema, PromptedTriples
 
     if options.extractor not in STYLES:
         return SOURCES.build(options.extractor)
@@ -89,7 +89,7 @@ def _extractor(options: BuildOptions, model: ModelOptions) -> Extractor:
 
 
 def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
-    from kg2rag.extraction.prompted import PromptedTriples
+    from kg2rag.llm.extraction import PromptedTriples
 
     if isinstance(source, PromptedTriples):
         return str(source.plan(corpus, retry_failed=options.retry_failed))
@@ -98,8 +98,8 @@ def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
 
 def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Path) -> None:
     """Extract, and write the graph or the list of failures."""
-    from kg2rag.extraction.prompted import PromptedTriples
     from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
+    from kg2rag.llm.extraction import PromptedTriples
 
     check_free(out, source, dataset.corpus, force=options.force)
     about: dict[str, Any] = {"corpus_name": dataset.name}

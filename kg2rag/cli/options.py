@@ -13,8 +13,9 @@ from kg2rag.cli.printing import print_line
 from kg2rag.extraction.sources import SOURCES
 
 if TYPE_CHECKING:
-    from kg2rag.compute import ChatModel, Embedder
+    from kg2rag.compute import Embedder
     from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.llm import ChatModel
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
 
@@ -163,7 +164,7 @@ class ModelOptions:
 
     def open(self, purpose: str) -> ChatModel:
         """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
-        from kg2rag.compute import ChatModel, Spending
+        from kg2rag.llm import ChatModel, Spending
 
         if self.base_url is None or self.model is None:
             raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")

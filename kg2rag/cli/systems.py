@@ -136,10 +136,10 @@ def answer(
     answer counts as failed and is not scored; the table covers the questions that every system answered. The exit code
     is 3 if a question failed.
     """
-    from kg2rag.answers.comparing import FILES as ANSWER_FILES
-    from kg2rag.answers.comparing import compare_answers
-    from kg2rag.answers.reader import REASONED, SHORT, Reader
     from kg2rag.compute import check_outputs
+    from kg2rag.llm.compare_answers import FILES as ANSWER_FILES
+    from kg2rag.llm.compare_answers import compare_answers
+    from kg2rag.llm.reader import REASONED, SHORT, Reader
 
     reader = Reader(model.open("A reader"), REASONED if reasoned else SHORT)
     folder = out or Path("reports") / f"{data.file_name}-answers"

@@ -11,12 +11,6 @@ from .embedders import embedder_of as embedder_of
 from .endpoint_encoder import EndpointEncoder as EndpointEncoder
 from .hardware import processor as processor
 from .hardware import threads as threads
-from .llm import ChatModel as ChatModel
-from .llm import Completion as Completion
-from .llm import CompletionError as CompletionError
-from .llm import Failure as Failure
-from .llm import Spending as Spending
-from .llm import Usage as Usage
 from .models import DEFAULT_MODEL as DEFAULT_MODEL
 from .outputs import RECORD as RECORD
 from .outputs import check_outputs as check_outputs

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kg2rag.compute import ChatModel, CompletionError, EndpointEncoder, Store, embedder_named
+from kg2rag.compute import EndpointEncoder, Store, embedder_named
 from kg2rag.compute.endpoint import (
     Endpoint,
     EndpointError,
@@ -26,6 +26,7 @@ from kg2rag.compute.endpoint import (
     has_openai_key,
     is_local,
 )
+from kg2rag.llm import ChatModel, CompletionError
 from kg2rag.types import ParameterError
 
 KEY = "sk-canary/0123456789+abcdef"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag import ChatModel, Store
-from kg2rag.compute.llm import Failure
+from kg2rag.llm.chat_model import Failure
 from kg2rag.testing import ChatEndpoint, first_title
 
 

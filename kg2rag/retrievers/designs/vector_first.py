@@ -27,7 +27,6 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Words
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
-from kg2rag.retrievers.linking.llm import LLMLinker
 from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import IntArray, Notes, Query, Ranking, Step, number, step
@@ -240,7 +239,7 @@ class OfTypes:
                 has = f"it has {', '.join(known) or 'none: leave `types` out'}"
                 raise ParameterError(f"types: the graph lacks the entity type {kind!r}; {has}.")
         wanted = tuple(kind for kind in known if known[kind] in map(entity_key, self.types))
-        if isinstance(linker, LLMLinker):
-            linker = replace(linker, types=wanted)
+        if hasattr(linker, "with_types"):
+            linker = linker.with_types(wanted)
         found = linker.link_batch(queries)
         return [[link for link in links if graph.types[link.entity] in wanted][: self.limit] for links in found]

@@ -17,7 +17,7 @@ LINKERS: Registry[Linker] = Registry(
     {
         "embedding": "kg2rag.retrievers.linking.linkers:EmbeddingLinker",
         "fuzzy": "kg2rag.retrievers.linking.linkers:FuzzyLinker",
-        "llm(MODEL@BASE_URL)": "kg2rag.retrievers.linking.llm:named",
+        "llm(MODEL@BASE_URL)": "kg2rag.llm.linker:named",
         "ngram": "kg2rag.retrievers.linking.linkers:NGramLinker",
         "phrase": "kg2rag.retrievers.linking.linkers:PhraseLinker",
     },

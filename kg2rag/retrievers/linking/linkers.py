@@ -1,7 +1,7 @@
 """Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
 
 The linkers are those of the graph-augmented and confidence-gated designs; longest match first, and names of any length,
-are our reading; misspelt names are ours. `linking.llm` asks a language model.
+are our reading; misspelt names are ours. `kg2rag.llm.linker` asks a language model.
 """
 
 from __future__ import annotations

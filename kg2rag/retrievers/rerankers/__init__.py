@@ -143,7 +143,7 @@ class CrossEncoder(Following):
 DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's own embedder
 RERANKERS: Registry[Reranker] = Registry(
     "reranker",
-    {DEFAULT_RERANKER: BiEncoder, "llm(MODEL@BASE_URL)": "kg2rag.retrievers.rerankers.llm:named"},
+    {DEFAULT_RERANKER: BiEncoder, "llm(MODEL@BASE_URL)": "kg2rag.llm.reranker:named"},
     group="kg2rag.rerankers",
     context=1,
 )

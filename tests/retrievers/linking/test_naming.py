@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.llm.linker import LLMLinker
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
@@ -16,7 +17,6 @@ from kg2rag.retrievers.linking.linkers import (
     NGramLinker,
     PhraseLinker,
 )
-from kg2rag.retrievers.linking.llm import LLMLinker
 from kg2rag.types import Triple
 
 

@@ -11,27 +11,21 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from kg2rag.compute import ChatModel, CompletionError
-from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted, unusable
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES, Signals, read
 from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.text.registry import Registry
-from kg2rag.types import FloatArray, ParameterError, Query, Weight
+from kg2rag.types import FloatArray, ParameterError, Query, UnansweredError
 
 SIDES = ("dense", "sparse", "pattern", "graph")  # the order of every table and vector of weights
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 MADE_FOR = {"format": 1, "features": list(FEATURES), "sides": list(SIDES)}
 ARRAYS = {"grid": (len(SIDES),), "coefficients": (len(FEATURES),), "intercept": ()}
-NEARLY = 0.1  # how far from 1 (or 100) the weights of a language model may sum and still be rescaled
-_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 @dataclass(frozen=True)
@@ -137,42 +131,6 @@ class FixedAnalyser:
         return [analysis_of(("mixed", self.weights), "weights as given")] * len(queries)  # type: ignore[arg-type]
 
 
-class _Weights(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    dense: Weight
-    sparse: Weight
-    pattern: Weight
-    graph: Weight
-
-
-class Reply(BaseModel):
-    """The reply that the model must give; its JSON schema is sent with the prompt."""
-
-    query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
-    weights: _Weights
-    reasoning: str = ""
-
-
-@dataclass(frozen=True)
-class LLMAnalyser:
-    """Prompts a language model for every query, a batch at once; equal texts are sent once."""
-
-    model: ChatModel
-
-    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
-        names, analyses = list(map(name_of, queries)), []
-        prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
-        for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
-            reply, given = completion.parsed, completion.parsed.weights.model_dump()
-            total = sum(given.values())
-            if all(abs(total - whole) > NEARLY * whole for whole in (1, 100)):
-                raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
-            weights = {side: round(weight / total, 9) for side, weight in given.items()}
-            analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
-        return analyses
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedAnalyser:
     """Weights with the highest score that a ridge regression predicts from `signals.FEATURES`, over a grid of weights.
@@ -247,7 +205,7 @@ class ChainAnalyser:
         first, rest = self.analysers[0], self.analysers[1:]
         try:
             return first.analyse(queries)
-        except CompletionError as error:
+        except UnansweredError as error:
             if not rest:
                 raise
             if len(queries) > 1:  # replies that the model gave are kept: none is paid twice
@@ -261,7 +219,7 @@ ANALYSERS: Registry[Analyser] = Registry(
     {
         "fixed": lambda _store, _vocabulary: FixedAnalyser(),
         "learned(FILE)": lambda _store, vocabulary, file: LearnedAnalyser.load(str(file), vocabulary),
-        "llm(MODEL@BASE_URL)": lambda store, _vocabulary, model: LLMAnalyser(chat_model(str(model), store)),
+        "llm(MODEL@BASE_URL)": "kg2rag.llm.analyser:named",
         "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
     },
     group="kg2rag.analysers",

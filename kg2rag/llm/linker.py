@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, create_model
 
-from kg2rag.compute import ChatModel
-from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.llm import ChatModel
+from kg2rag.llm.chat_model import ask_each, chat_model, name_of, quoted
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component
 
-_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+_PROMPT = (files(__package__) / "linker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 _NAME = '"name", its usual full name'
 
 
@@ -74,6 +74,10 @@ class LLMLinker:
             message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
             warnings.warn(f"{message} (first: {unknown[0]}).", UnknownNameWarning, stacklevel=2)
         return [found.get(query.text, []) for query in queries]
+
+    def with_types(self, types: tuple[str, ...]) -> LLMLinker:
+        """The same linker that tells the model of these types only."""
+        return replace(self, types=types)
 
     def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
         names = (name, self.kb.graph.names[entity], *self.kb.graph.aliases[entity])

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from kg2rag.extraction.prompted.schema import Entities, Facts, GraphSchema, stated
+from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, stated
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.compute.llm.answers import CompletionError, Failure, Outcome
+from kg2rag.llm.replies import CompletionError, Failure, Outcome
 
 TRIAL = 10
 """Replies after which a high share of unusable ones is reported."""

@@ -11,12 +11,13 @@ import pytest
 from llm_server import ChatServer, serving
 from word_embedder import WordEmbedder
 
-from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.llm import ChatModel, CompletionError
+from kg2rag.llm.linker import LLMLinker, UnknownNameWarning
 from kg2rag.retrievers.designs.vector_first import VectorFirst
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
-from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
 from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (

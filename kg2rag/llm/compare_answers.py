@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.answers.context import TOKENS, FormattedContext, assemble
-from kg2rag.answers.reader import Answers, Reader
 from kg2rag.answers.scores import Rules, check_answers, mean_scores, score_answers
 from kg2rag.compute import new_outputs
 from kg2rag.evaluation.named_systems import name_systems
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.llm.reader import Answers, Reader
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of
 from kg2rag.types import QADataset, at_least, require

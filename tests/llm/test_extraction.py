@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from llm_server import ChatServer, Fault, last_message, never, serving
 from pydantic import ValidationError
 
-from kg2rag.compute import ChatModel, Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extractor, Mention
-from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
-from kg2rag.extraction.prompted.answers import Said, clean_entities, clean_triples
-from kg2rag.extraction.prompted.schema import Entities, Facts, GraphSchema, Stated
+from kg2rag.llm import ChatModel
+from kg2rag.llm.extraction import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
+from kg2rag.llm.extraction.answers import Said, clean_entities, clean_triples
+from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.types import Corpus, Passage, Triple
 
 

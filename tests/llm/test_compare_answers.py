@@ -12,8 +12,8 @@ import pytest
 from llm_server import ChatServer, never, serving
 
 from kg2rag import BM25, ChatModel, KnowledgeBase, Reader, Recorded, from_frames
-from kg2rag.answers.comparing import compare_answers
 from kg2rag.compute import Store
+from kg2rag.llm.compare_answers import compare_answers
 from kg2rag.types import QADataset
 
 from word_embedder import WordEmbedder  # isort: skip

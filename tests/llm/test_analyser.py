@@ -10,10 +10,11 @@ import pytest
 from llm_server import ChatServer, at_random, first, serving
 from word_embedder import WordEmbedder
 
-from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.llm import ChatModel, CompletionError, LLMAnalyser
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, ChainAnalyser, LLMAnalyser, RuleAnalyser
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, ChainAnalyser, RuleAnalyser
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.types import Corpus, Passage, Query
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
 
-from kg2rag.compute import ChatModel, Completion, Failure, Usage
+from kg2rag.llm import ChatModel, Completion, Failure, Usage
 from kg2rag.types import Query
 
 _LABEL = "answer:"
@@ -42,7 +42,7 @@ class ReaderPrompt:
         return self.template.format(question=question, context=context)
 
 
-_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+_PROMPTS = tomllib.loads(Path(__file__).with_name("reader_prompts.toml").read_text(encoding="utf-8"))
 SHORT = ReaderPrompt(**_PROMPTS["short"])
 """The answer alone, as exact match and F1 expect it."""
 REASONED = ReaderPrompt(**_PROMPTS["reasoned"])

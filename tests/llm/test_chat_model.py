@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
 from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel, Completion, CompletionError, Failure, Spending, Store, Usage
+from kg2rag.compute import Store
 from kg2rag.compute.keyed_file import DamagedEntryWarning
-from kg2rag.compute.llm import ask_each, name_of, quoted, unusable
-from kg2rag.compute.llm.answers import json_in, without_reasoning
+from kg2rag.llm import ChatModel, Completion, CompletionError, Failure, Spending, Usage
+from kg2rag.llm.chat_model import ask_each, name_of, quoted, unusable
+from kg2rag.llm.replies import json_in, without_reasoning
 from kg2rag.types import Query
 
 PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not
@@ -259,7 +260,7 @@ def test_a_cost_of_unknown_prices_or_tokens_is_unknown_not_zero(ask_model):
 SCRIPT = """
 import signal, sys
 from pathlib import Path
-from kg2rag.compute.llm import ChatModel
+from kg2rag.llm.chat_model import ChatModel
 from kg2rag.compute.store import Store
 url, store = sys.argv[1:]
 
@@ -517,7 +518,7 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
 
     with serving() as server:
         server.holds = lambda _: True
-        monkeypatch.setattr("kg2rag.compute.llm.batch.as_completed", interrupted)
+        monkeypatch.setattr("kg2rag.llm.batch.as_completed", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
         assert server.requests.total() == 2

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import ChatServer, at_random, serving
 
-from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
+from kg2rag.llm import ChatModel, CompletionError
+from kg2rag.llm.reranker import MAX_WORDS, LLMReranker, read_order
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import Rerank
-from kg2rag.retrievers.rerankers.llm import MAX_WORDS, LLMReranker, read_order
 from kg2rag.types import Query
 
 Maker = Callable[..., LLMReranker]

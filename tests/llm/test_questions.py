@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 import kg2rag
 from kg2rag.cli import app
-from kg2rag.compute import ChatModel, Store
-from kg2rag.datasets.questions import chains, known_items, plan_questions, questions_from
+from kg2rag.compute import Store
+from kg2rag.datasets import known_items
+from kg2rag.llm import ChatModel
+from kg2rag.llm.questions import chains, plan_questions, questions_from
 from kg2rag.testing.endpoint import ChatEndpoint
 from kg2rag.types import Corpus, Passage, Triple
 

@@ -19,11 +19,11 @@ from pydantic import BaseModel
 from kg2rag.compute.claim import claimed
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, endpoint_of, is_local
 from kg2rag.compute.keyed_file import KeyedFile
-from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
-from kg2rag.compute.llm.batch import Batch, Body
-from kg2rag.compute.llm.client import TOKEN_LIMITS, Connection, Spending, Structured, in_form, most_of, token_limit
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
+from kg2rag.llm.batch import Batch, Body
+from kg2rag.llm.client import TOKEN_LIMITS, Connection, Spending, Structured, in_form, most_of, token_limit
+from kg2rag.llm.replies import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
 from kg2rag.types import Count, Natural, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)

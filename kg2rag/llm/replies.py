@@ -12,6 +12,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from kg2rag.types import UnansweredError
+
 Parsed = TypeVar("Parsed", covariant=True)
 
 Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "limit", "output"]
@@ -62,7 +64,7 @@ class Failure:
         return f"{self.kind}: {self.reason} ({self.attempts} attempt{'s' * (self.attempts != 1)})"
 
 
-class CompletionError(RuntimeError):
+class CompletionError(UnansweredError):
     """A prompt has no completion; `failure` gives the reason."""
 
     def __init__(self, failure: Failure) -> None:

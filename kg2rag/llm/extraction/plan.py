@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kg2rag.compute import ChatModel, Completion, TokenCounter
-from kg2rag.extraction.prompted.answers import latest, named_in, unusable
-from kg2rag.extraction.prompted.schema import Entities
-from kg2rag.extraction.prompted.style import Excerpt, PromptStyle
+from kg2rag.compute import TokenCounter
+from kg2rag.llm import ChatModel, Completion
+from kg2rag.llm.extraction.answers import latest, named_in, unusable
+from kg2rag.llm.extraction.schema import Entities
+from kg2rag.llm.extraction.style import Excerpt, PromptStyle
 
 PER_MESSAGE = 4
 """Tokens that a chat template puts around a message, about."""

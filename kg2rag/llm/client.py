@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import AliasPath, BaseModel, Field, NonNegativeInt
 
 from kg2rag.compute.endpoint import MAX_REPLY_BYTES, Endpoint, EndpointError, Exchange
-from kg2rag.compute.llm.answers import CompletionError, Failure, Prices, Reply, cost_of
+from kg2rag.llm.replies import CompletionError, Failure, Prices, Reply, cost_of
 from kg2rag.types import Count, above, check
 
 Structured = Literal["json_schema", "json_object", "prompt"]

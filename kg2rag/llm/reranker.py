@@ -17,15 +17,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel
-from kg2rag.compute.llm import ask_each, chat_model, quoted, unusable
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.llm import ChatModel
+from kg2rag.llm.chat_model import ask_each, chat_model, quoted, unusable
 from kg2rag.retrievers.rerankers import Following, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, at_least, component
 
 MAX_WORDS = 300  # of a text in the prompt; longer ones are cut
-_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+_PROMPT = (files(__package__) / "reranker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 class Order(BaseModel):

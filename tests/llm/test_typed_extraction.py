@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from llm_server import FAULTS, MODEL_FAULTS, at_random, last_message, serving
 
-from kg2rag.compute import ChatModel, Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.prompted import STYLES, ExtractionError, GraphSchema, PromptedTriples
 from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.llm import ChatModel
+from kg2rag.llm.extraction import STYLES, ExtractionError, GraphSchema, PromptedTriples
 from kg2rag.types import Corpus, Passage, Triple
 
 TYPED = STYLES["typed"]

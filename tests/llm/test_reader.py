@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from llm_server import ChatServer, serving
 
-from kg2rag.answers.reader import REASONED, SHORT, Reader, ReaderPrompt
-from kg2rag.compute import ChatModel, Store, Usage
+from kg2rag.compute import Store
+from kg2rag.llm import ChatModel, Usage
+from kg2rag.llm.reader import REASONED, SHORT, Reader, ReaderPrompt
 from kg2rag.types import Query
 
 ROME = Query("q1", "What is the capital of Italy?")

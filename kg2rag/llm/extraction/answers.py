@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from kg2rag.compute import ChatModel, Failure, Usage
-from kg2rag.compute.llm import Outcome
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.prompted.schema import GREATEST, LEAST, UNSTATED, Entities, GraphSchema
-from kg2rag.extraction.prompted.style import Messages
+from kg2rag.llm import ChatModel, Failure, Usage
+from kg2rag.llm.chat_model import Outcome
+from kg2rag.llm.extraction.schema import GREATEST, LEAST, UNSTATED, Entities, GraphSchema
+from kg2rag.llm.extraction.style import Messages
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Triple
 
@@ -71,7 +71,7 @@ class FailedCall:
     Attributes
     ----------
     call : the step, and the sentence where the excerpt is one ("triples, sentence 3").
-    kind, reason, attempts : as `kg2rag.compute.llm.Failure` has them; attempts are requests sent for the last try.
+    kind, reason, attempts : as `kg2rag.llm.chat_model.Failure` has them; attempts are requests sent for the last try.
     tries : answers requested so far; another `retry_failed` requests the next, where `kind` is "output".
     """
 
