@@ -162,15 +162,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, prompt: str, fault: str | None, body: str) -> None:
         status, _, rest = str(fault).partition(" ")
+        message = f"refused with {fault}, key {self.headers['Authorization']}"
+        if rest.startswith("says "):
+            message, rest = rest.removeprefix("says "), ""
         unread = {
             "cut": self._completion("never seen")[:60],
             "foreign": '{"result": "a JSON of some other service"}',
             "no choices": '{"id": "1", "object": "chat.completion", "choices": []}',
             "html": "<html><body>Please log in</body></html>",
         }
-        if status in ("429", "500", "503", "400", "401", "404"):
+        if status in ("429", "500", "503", "400", "401", "404", "422"):
             # The key comes back in the error text, as some hosted services do it.
-            error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
+            error = {"error": {"message": message}}
             later = {"": {"retry-after-ms": "20"}, "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)}}
             self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
         elif fault in ("slow", "reset", "half"):

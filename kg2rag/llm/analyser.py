@@ -1,6 +1,6 @@
 """Query -> how much each kind of retrieval should count for it, by asking a language model, as the design does.
 
-Of its replies broken JSON and weights that sum to 100 or nearly to 1 are repaired.
+Weights are shares: they are divided by their sum.
 """
 
 from __future__ import annotations
@@ -8,28 +8,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from kg2rag.compute import Store
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.llm.chat_model import ChatModel, ask_each, chat_model, name_of, unusable
 from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
-from kg2rag.types import Query, Weight
+from kg2rag.types import Query
 
-NEARLY = 0.1
-"""How far from 1 (or 100) the weights may sum and still be rescaled."""
+MAX_REASONING_CHARACTERS = 200
 _PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+
+
+Share = Annotated[float, Field(ge=0), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+"""At least 0; the schema that is sent asks for at most 1, the sum of all being read as the whole."""
 
 
 class _Weights(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    dense: Weight
-    sparse: Weight
-    pattern: Weight
-    graph: Weight
+    dense: Share
+    sparse: Share
+    pattern: Share
+    graph: Share
 
 
 class Reply(BaseModel):
@@ -37,7 +40,7 @@ class Reply(BaseModel):
 
     query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
     weights: _Weights
-    reasoning: str = ""
+    reasoning: str = Field("", json_schema_extra={"maxLength": MAX_REASONING_CHARACTERS})
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,16 @@ class LLMAnalyser:
         names, analyses = list(map(name_of, queries)), []
         prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
         for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
-            reply, given = completion.parsed, completion.parsed.weights.model_dump()
+            reply = completion.parsed
+            given = reply.weights.model_dump()
             total = sum(given.values())
-            if all(abs(total - whole) > NEARLY * whole for whole in (1, 100)):
-                raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
+            if total <= 0:
+                raise unusable(name, completion, "its weights are all 0")
             weights = {side: weight / total for side, weight in given.items()}
-            analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
+            reasoning = reply.reasoning
+            if abs(total - 1) > 1e-6:
+                reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
+            analyses.append(QueryAnalysis(reply.query_type, weights, reasoning))
         return analyses
 
 

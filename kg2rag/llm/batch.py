@@ -1,12 +1,11 @@
-"""Many request bodies -> their outcomes, several requests at a time, and what is done where many of them fail."""
+"""Many requests -> their outcomes, several requests at a time, and what is done where many of them fail."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any
 
 from kg2rag.llm.replies import CompletionError, Failure, Outcome
 
@@ -19,8 +18,6 @@ MAX_EQUAL_FAILURES = 10
 MAX_SLOW_FAILURES = 3
 """The same for requests that are sent one at a time because they timed out before."""
 
-Body = dict[str, Any]
-
 
 class UnusableRepliesWarning(UserWarning):
     """Many of a model's first replies are not of the form that was requested."""
@@ -31,8 +28,8 @@ class Batch:
 
     Parameters
     ----------
-    ask : sends one request; called by several threads.
-    bodies : name -> request.
+    ask : sends the request of a name; called by several threads.
+    names : of the requests.
     concurrency : requests at a time.
     repeats_slow : whether requests that timed out are sent once more, one at a time, after all others.
     done : called after each outcome.
@@ -40,14 +37,14 @@ class Batch:
 
     def __init__(
         self,
-        ask: Callable[[Body], Outcome],
-        bodies: Mapping[str, Body],
+        ask: Callable[[str], Outcome],
+        names: Sequence[str],
         concurrency: int,
         *,
         repeats_slow: bool,
         done: Callable[[], object],
     ) -> None:
-        self.ask, self.bodies, self.concurrency = ask, bodies, concurrency
+        self.ask, self.names, self.concurrency = ask, names, concurrency
         self.repeats_slow, self.done = repeats_slow, done
         self.outcomes: dict[str, Outcome] = {}
 
@@ -58,10 +55,9 @@ class Batch:
         one does not wait. CompletionError for a failure of kind "access", which all requests would share, and for many
         equal failures one after the other.
         """
-        names = list(self.bodies)
-        self._send(names[:TRIAL])
-        warn_of_unusable(self.outcomes.values(), len(names))
-        self._send(names[TRIAL:])
+        self._send(self.names[:TRIAL])
+        warn_of_unusable(self.outcomes.values(), len(self.names))
+        self._send(self.names[TRIAL:])
         if self.repeats_slow:
             self._send_slow()
         return self.outcomes
@@ -69,7 +65,7 @@ class Batch:
     def _send(self, names: Sequence[str]) -> None:
         streak = _Streak()
         with ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool:
-            futures = {pool.submit(self.ask, self.bodies[name]): name for name in names}
+            futures = {pool.submit(self.ask, name): name for name in names}
             try:
                 for future in as_completed(futures):
                     outcome = future.result()
@@ -89,20 +85,30 @@ class Batch:
                 self.outcomes[name] = future.result()
 
     def _send_slow(self) -> None:
-        """Send what timed out once more, and what was not sent for this reason, one at a time."""
+        """Send what timed out once more, and what was not sent for this reason, one at a time.
+
+        The endpoint may still be at work on requests that were given up: then the first of them times out, too, and is
+        sent again.
+        """
         streak = _Streak()
-        for name, body in self.bodies.items():
+        for name in self.names:
             earlier = self.outcomes.get(name)
-            if earlier is not None and not (isinstance(earlier, Failure) and earlier.kind == "timeout"):
+            if earlier is not None and not _is_timeout(earlier):
                 continue
-            outcome = self.ask(body)
-            if isinstance(earlier, Failure):
-                outcome = replace(outcome, attempts=outcome.attempts + earlier.attempts)
-            else:
+            attempts = earlier.attempts if earlier is not None else 0
+            outcome = self.ask(name)
+            if _is_timeout(outcome) and min(self.concurrency, len(self.names)) > 1:
+                attempts += outcome.attempts
+                outcome = self.ask(name)
+            self.outcomes[name] = replace(outcome, attempts=outcome.attempts + attempts)
+            if earlier is None:
                 self.done()
-            self.outcomes[name] = outcome
-            if streak.add(outcome) >= MAX_SLOW_FAILURES and len(self.bodies) > MAX_SLOW_FAILURES:
+            if streak.add(outcome) >= MAX_SLOW_FAILURES and len(self.names) > MAX_SLOW_FAILURES:
                 raise streak.error(self.outcomes.values())
+
+
+def _is_timeout(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failure) and outcome.kind == "timeout"
 
 
 class _Streak:

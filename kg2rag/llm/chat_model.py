@@ -21,8 +21,8 @@ from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, 
 from kg2rag.compute.keyed_file import KeyedFile
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
-from kg2rag.llm.batch import Batch, Body
-from kg2rag.llm.client import TOKEN_LIMITS, Connection, Spending, Structured, in_form, most_of, token_limit
+from kg2rag.llm.batch import Batch
+from kg2rag.llm.client import TOKEN_LIMITS, Body, Connection, Spending, Structured, in_form, most_of, token_limit
 from kg2rag.llm.replies import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
 from kg2rag.types import Count, Natural, Query, above, component
 
@@ -102,28 +102,38 @@ class ChatModel:
         return outcome
 
     def complete_many(
-        self, prompts: Sequence[Prompt], schema: type[BaseModel] | None = None, *, progress: str = "asking"
+        self,
+        prompts: Sequence[Prompt],
+        schema: type[BaseModel] | Sequence[type[BaseModel]] | None = None,
+        *,
+        progress: str = "asking",
     ) -> list[Outcome]:
         """One outcome per prompt, in the given order; equal prompts are sent once.
+
+        `schema` : what the answers must fit, for all prompts or one for each.
 
         An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
         one does not wait. CompletionError for a failure of kind "access", which all prompts would share, and for many
         equal failures in a row. If more than a fifth of the first ten replies are unusable, `UnusableRepliesWarning`
         shows three of them before the others are sent.
         """
-        bodies = [self.request(prompt, schema) for prompt in prompts]
+        if schema is None or isinstance(schema, type):
+            schemas: Sequence[type[BaseModel] | None] = [schema] * len(prompts)
+        else:
+            schemas = schema
+        bodies = [self.request(prompt, each) for prompt, each in zip(prompts, schemas, strict=True)]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
         distinct = dict(zip(names, bodies, strict=True))
+        schema_of = dict(zip(names, schemas, strict=True))
         outcomes: dict[str, Outcome] = {}
         for name, reply in zip(distinct, self._kept(list(distinct.values())), strict=True):
             if reply is not None:
-                outcomes[name] = read_reply(reply, schema, cached=True)
-        lacking = {name: body for name, body in distinct.items() if name not in outcomes}
+                outcomes[name] = read_reply(reply, schema_of[name], cached=True)
         with progress_bar(len(distinct), progress, "prompt") as bar:
             bar.update(len(outcomes))
             batch = Batch(
-                lambda body: self._outcome(body, schema),
-                lacking,
+                lambda name: self._outcome(distinct[name], schema_of[name]),
+                [name for name in distinct if name not in outcomes],
                 self.requests_at_a_time,
                 repeats_slow=self.retries > 0,
                 done=bar.update,
@@ -248,7 +258,11 @@ def chat_model(name: str, store: Store) -> ChatModel:
 
 
 def ask_each(
-    model: ChatModel, names: Sequence[str], prompts: Sequence[str], schema: type[Schema], progress: str
+    model: ChatModel,
+    names: Sequence[str],
+    prompts: Sequence[str],
+    schema: type[Schema] | Sequence[type[Schema]],
+    progress: str,
 ) -> list[Completion[Schema]]:
     """The completion of every prompt, sent concurrently, for strategies that call a model while they retrieve.
 

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, create_model
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, create_model
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
@@ -21,6 +21,7 @@ from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component
 
 _PROMPT = (files(__package__) / "linker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+MAX_NAME_CHARACTERS = 100
 _NAME = '"name", its usual full name'
 
 
@@ -59,7 +60,9 @@ class LLMLinker:
             "limit": self.limit,
         }
         prompts = [_PROMPT.format(query=quoted(query.text), **places) for query in sent]
-        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, _schema(types), "linking")
+        answers = ask_each(
+            self.model, [name_of(query) for query in sent], prompts, _schema(types, self.limit), "linking"
+        )
         found, unknown = dict[str, list[Link]](), list[str]()
         for query, answer in zip(sent, answers, strict=True):
             links = dict[int, Link]()
@@ -85,12 +88,14 @@ class LLMLinker:
         return next((span for _, span in Lexicon(list(keys)).find(text, capitals=False)), (0, len(text)))
 
 
-def _schema(types: Sequence[str]) -> type[BaseModel]:
+def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:
     by_key: Mapping[Any, str] = {entity_key(kind): kind for kind in types}
     known = BeforeValidator(lambda given: by_key.get(entity_key(given), given) if isinstance(given, str) else given)
     kind = {"type": (Annotated[Literal.__getitem__(tuple(types)), known], ...)} if types else {}
-    entity = create_model("Entity", name=(str, ...), **kind)  # type: ignore[call-overload]
-    return create_model("NamedEntities", entities=(list[entity], ...))  # type: ignore[valid-type]
+    name = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})]
+    entity = create_model("Entity", name=(name, ...), **kind)  # type: ignore[call-overload]
+    limits = Field(json_schema_extra={"maxItems": limit})
+    return create_model("NamedEntities", entities=(list[entity], limits))  # type: ignore[valid-type]
 
 
 def named(kb: KnowledgeBase, model: str, *, limit: int = 5, confidence: float = 0.8) -> LLMLinker:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from kg2rag.compute import EncoderTokens
 from kg2rag.datasets.known_items import WrittenQuestions, known_items
@@ -27,6 +27,7 @@ NAMED = 30
 """Passages that name a bridge, at most: what is named everywhere connects nothing."""
 APART = 5
 """Passages of one document that are so far apart may stand in one chain; nearer ones are read together anyway."""
+MAX_QUESTION_CHARACTERS, MAX_ANSWER_CHARACTERS = 400, 120
 ANSWER_TOKENS = 30
 """Of an answer, about, for a plan."""
 WRITE = """Write one question about the passages below, for somebody who has never seen them.
@@ -48,14 +49,14 @@ Question: {question}
 class Written(BaseModel):
     """A question as a model writes it; both empty where there is none."""
 
-    question: str = ""
-    answer: str = ""
+    question: str = Field(json_schema_extra={"maxLength": MAX_QUESTION_CHARACTERS})
+    answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})
 
 
 class Answered(BaseModel):
     """What a model answers from passages; empty where they do not say it."""
 
-    answer: str = ""
+    answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})
 
 
 class Chain(NamedTuple):

@@ -29,6 +29,7 @@ class Completion(Generic[Parsed]):
     prompt_tokens, completion_tokens : as counted by the endpoint; None if it did not report them.
     cached : True if it was in the store, or an equal prompt came earlier in the same call.
     attempts : requests sent when it was bought, at least 1.
+    cut : True if it ends at its limit of tokens; `parsed` then has the whole items before the end.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Completion(Generic[Parsed]):
     completion_tokens: int | None
     cached: bool
     attempts: int
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +106,98 @@ class Reply(BaseModel):
 
 def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
     """A reply as a completion, or as the failure to give what was requested."""
-    text, parsed, wrong = without_reasoning(reply.text), None, ""
-    if reply.finish_reason == "length":
-        wrong = "the output was cut off at its token limit; raise max_tokens"
-    elif reply.finish_reason == "content_filter" or reply.refusal:
-        wrong = f"the model refused: {reply.refusal or 'content filter'}"
-    elif not text.strip():
-        wrong = "the model wrote no text"
-    elif schema is not None:
-        try:
-            parsed = schema.model_validate_json(json.dumps(json_in(text)))
-        except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False, include_context=False)[:3]
-            told = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found)
-            wrong = f"the output does not fit {schema.__name__} ({told})"
-        except ValueError as error:
-            wrong = f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}"
+    text = without_reasoning(reply.text)
     counts = (reply.prompt_tokens, reply.completion_tokens)
-    if wrong:
-        return Failure("output", wrong, reply.attempts, *counts, cached=cached)
-    return Completion(text, parsed, *counts, cached, reply.attempts)
+    parsed: BaseModel | None = None
+    reason = _fault_of(reply, text)
+    if not reason and schema is not None:
+        try:
+            parsed = parsed_reply(text, schema, cut=reply.is_cut)
+        except ValueError as error:
+            reason = cut_reason(reply.max_tokens) if reply.is_cut else str(error)
+    elif not reason and reply.is_cut:
+        reason = cut_reason(reply.max_tokens)
+    if reason:
+        return Failure("output", reason, reply.attempts, *counts, cached=cached)
+    return Completion(text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut)
+
+
+def _fault_of(reply: Reply, text: str) -> str:
+    """Why nothing of a reply can be used, "" if that depends on its text."""
+    if reply.finish_reason == "content_filter" or reply.refusal:
+        return f"the model refused: {reply.refusal or 'content filter'}"
+    if text.strip():
+        return ""
+    return cut_reason(reply.max_tokens) if reply.is_cut else "the model wrote no text"
+
+
+def cut_reason(max_tokens: int | None) -> str:
+    """What is wrong with an answer that was cut, and what helps."""
+    limit = "its limit" if max_tokens is None else f"its limit of {max_tokens:,} tokens"
+    return (
+        f"the output was cut off at {limit}; raise max_tokens, which sends only such prompts again, or ask again with "
+        "retry_failed (--retry-failed), which doubles it for them"
+    )
+
+
+def parsed_reply(text: str, schema: type[BaseModel], *, cut: bool) -> BaseModel:
+    """The object of a schema in a text, from one that was cut its whole items; ValueError says what fails."""
+    try:
+        value = whole_items(text, schema) if cut else json_in(text)
+    except ValueError as error:
+        raise ValueError(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}") from None
+    try:
+        return schema.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        faults = error.errors(include_input=False, include_url=False, include_context=False)[:3]
+        told = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}" for fault in faults)
+        raise ValueError(f"the output does not fit {schema.__name__} ({told})") from None
+
+
+def whole_items(text: str, schema: type[BaseModel]) -> Any:
+    """The JSON of an answer that was cut off, up to the last whole item of its lists; lists that are lacking are empty.
+
+    ValueError if it has no whole item.
+    """
+    end, closing = _end_of_items(text)
+    begun = text[text.find(closing[-1:].translate(_OPENING)) : end] if closing else ""
+    value = json_in(begun + closing) if begun else None
+    properties = schema.model_json_schema()["properties"]
+    lists = [name for name, part in properties.items() if part.get("type") == "array"]
+    if isinstance(value, list) and len(lists) == 1:
+        value = {lists[0]: value}
+    if not isinstance(value, dict) or not any(value.get(name) for name in lists):
+        raise ValueError("it was cut off at its limit of tokens before its first whole item")
+    return {name: [] for name in lists} | value
+
+
+_CLOSING = {"{": "}", "[": "]"}
+_OPENING = str.maketrans("}]", "{[")
+_ITEM_LEVELS = (["]"], ["}", "]"])
+"""What is open around an item: a list, or a list that is a field of an object."""
+
+
+def _end_of_items(text: str) -> tuple[int, str]:
+    """Where the last whole item of a text ends, and the brackets that close what is open there."""
+    open_brackets: list[str] = []
+    end, closing = 0, ""
+    in_string = escaped = False
+    for position, character in enumerate(text):
+        is_end = False
+        if in_string:
+            in_string = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+            is_end = not in_string
+        elif character == '"':
+            in_string = bool(open_brackets)
+        elif character in _CLOSING:
+            open_brackets.append(_CLOSING[character])
+        elif open_brackets and character == open_brackets[-1]:
+            open_brackets.pop()
+            is_end = True
+        if is_end and open_brackets in _ITEM_LEVELS:
+            end, closing = position + 1, "".join(reversed(open_brackets))
+    return end, closing
 
 
 def without_reasoning(text: str) -> str:

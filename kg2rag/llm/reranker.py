@@ -10,12 +10,13 @@ with the list (theirs may leave out its head); an answer of one reading is read,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from itertools import groupby, zip_longest
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema, create_model
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
@@ -32,6 +33,16 @@ class Order(BaseModel):
     """The form of the answer: the passages' numbers, from 1, best first."""
 
     order: list[int]
+
+
+@cache
+def order_of(count: int) -> type[Order]:
+    """The form of an answer about so many passages: the schema that is sent takes that many numbers, none above it."""
+    numbers = {"type": "integer", "enum": list(range(1, count + 1))}
+    wanted = {"type": "array", "items": numbers, "minItems": count, "maxItems": count}
+    return create_model(
+        "Order", __base__=Order, __doc__=Order.__doc__, order=(Annotated[list[int], WithJsonSchema(wanted)], ...)
+    )
 
 
 @component
@@ -64,7 +75,8 @@ class LLMReranker(Following):
             sent = [(i, window) for i, window in enumerate(turn) if window]
             names = [f"query {lists[i][0][0][:80]!r}" for i, _ in sent]
             prompts = [_prompt([lists[i][place] for place in orders[i][window]]) for i, window in sent]
-            answers = ask_each(self.model, names, prompts, Order, "reranking")
+            forms = [order_of(window.stop - window.start) for _, window in sent]
+            answers = ask_each(self.model, names, prompts, forms, "reranking")
             for (i, window), name, answer in zip(sent, names, answers, strict=True):
                 try:
                     places = read_order(answer.parsed.order, window.stop - window.start)

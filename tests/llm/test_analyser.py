@@ -72,6 +72,7 @@ def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None
         f"Sure, here it is:\n```json\n{GOOD[:-1]}",
         GOOD.replace("0.1", "10").replace("0.2", "20").replace("0.6", "60"),
         GOOD.replace("0.6", "0.62"),
+        GOOD.replace("0.1", "0.2").replace('0.2, "pattern"', '0.4, "pattern"').replace("0.6", "1.2"),
         GOOD.replace("0.6", '"0.6"'),
     ],
 )
@@ -86,7 +87,7 @@ def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]]
         (GOOD[:-4], "cut off"),
         (GOOD.replace("fuzzy", "vague"), "query_type"),
         (GOOD.replace("0.6", "-0.6"), "weights.pattern"),
-        (GOOD.replace("0.6", "0.1"), "sum to 0.5, not to 1"),
+        (GOOD.replace("0.6", "0").replace("0.1", "0").replace("0.2", "0"), "all 0"),
         (GOOD.replace("0.6", "NaN"), "weights.pattern"),
         (GOOD.replace('"graph": 0.1', '"web": 0.1'), "weights.graph"),
     ],

@@ -11,22 +11,25 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, serving, wait_until
+from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, last_message, serving, wait_until
 from pydantic import BaseModel
 
 from kg2rag.compute import Store
 from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.llm import ChatModel, Completion, CompletionError, Failure, Spending, Usage
 from kg2rag.llm.chat_model import ask_each, name_of, quoted, unusable
+from kg2rag.llm.client import AdaptedRequestWarning
 from kg2rag.llm.replies import json_in, without_reasoning
 from kg2rag.types import Query
 
@@ -35,6 +38,11 @@ KEY = "sk-test-0123456789abcdef"
 PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
 ANSWER = 10  # tokens, as the server counts them: 7 and 3
 PROMPTS = [f"p{i}" for i in range(12)]
+
+
+class Lists(BaseModel):
+    names: list[str]
+    pairs: list[list[str]]
 
 
 class City(BaseModel):
@@ -232,6 +240,156 @@ def test_no_json_or_half_of_it_is_refused(text):
 @pytest.mark.parametrize("text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"])
 def test_a_block_of_reasoning_is_no_part_of_the_text(text):
     assert without_reasoning(text) == "Rome"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"names": ["a", "b"], "pairs": [["c", "d"], ["e"', {"names": ["a", "b"], "pairs": [["c", "d"]]}),
+        ('{"names": ["a", "b\\"[", "c', {"names": ["a", 'b"['], "pairs": []}),
+        ('```json\n{"names": ["a"], "pairs": [["c", "d"]', {"names": ["a"], "pairs": [["c", "d"]]}),
+        ('{"names": ["a"', {"names": ["a"], "pairs": []}),
+    ],
+)
+def test_of_an_answer_that_was_cut_the_whole_items_are_read(ask_model, text, kept):
+    with serving(lambda _: text, lambda *_: "length") as server:
+        completion = ask_model(server).complete("p", Lists)
+    assert (completion.parsed.model_dump(), completion.cut) == (kept, True)
+
+
+@pytest.mark.parametrize("text", ["", '{"names": [', '{"names": ["a', "Well,", "<think>First [1] I"])
+def test_an_answer_that_was_cut_before_its_first_item_is_a_failure_that_names_both_remedies(ask_model, text):
+    with serving(lambda _: text, lambda *_: "length") as server:
+        (failure,) = ask_model(server, max_tokens=9).complete_many(["p"], Lists)
+    assert (failure.kind, server.requests["p"]) == ("output", 1)
+    assert [word for word in ("9 tokens", "max_tokens", "--retry-failed") if word not in failure.reason] == []
+
+
+def test_a_finished_answer_is_valid_under_a_larger_limit_and_a_cut_one_is_bought_anew(ask_model):
+    with serving(fault=lambda prompt, before: "length" if prompt == "long" and not before else None) as server:
+        ask_model(server, max_tokens=5).complete_many(["short", "long"])
+        outcomes = ask_model(server, max_tokens=6).complete_many(["short", "long"])
+        assert [(outcome.text, outcome.cached) for outcome in outcomes] == [
+            ("answer to short", True),
+            ("answer to long", False),
+        ]
+        (again,) = ask_model(server, max_tokens=5).complete_many(["long"])  # three tokens: it fits into five
+    assert (again.text, again.cached, server.requests) == ("answer to long", True, {"short": 1, "long": 2})
+
+
+# What an endpoint refuses
+
+
+@contextmanager
+def refusing(message: str, refused: Callable[[dict[str, Any]], bool], status: int = 400) -> Iterator[ChatServer]:
+    """A server that refuses some requests, sent one after the other, with a message."""
+    with serving(lambda _: '{"city": "Rome"}', prompt_of=last_message) as server:
+        server.fault = lambda *_: f"{status} says {message}" if refused(server.bodies[-1]) else None
+        yield server
+
+
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "p"}]
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize(
+    ("message", "refused", "sent"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            lambda body: "max_tokens" in body,
+            {"max_completion_tokens": 512, "max_tokens": None},
+        ),
+        (
+            "'temperature' does not support 0.0 with this model",
+            lambda body: "temperature" in body,
+            {"temperature": None, "seed": 0},
+        ),
+        (
+            "Extra inputs are not permitted: stream_options",
+            lambda body: "stream_options" in body,
+            {"stream_options": None, "stream": True},
+        ),
+        (
+            "response_format.type must be text or json_object",
+            lambda body: body.get("response_format", {}).get("type") == "json_schema",
+            {"response_format": {"type": "json_object"}},
+        ),
+        ("This model has no JSON mode", lambda body: "response_format" in body, {"response_format": None}),
+        (
+            "System role not supported",
+            lambda body: body["messages"][0]["role"] == "system",
+            {"temperature": 0.0},
+        ),
+    ],
+)
+def test_a_request_that_is_refused_for_its_form_is_sent_in_another_which_is_remembered(
+    ask_model, message, refused, sent, status
+):
+    with refusing(message, refused, status) as server:
+        model = ask_model(server, concurrency=1, retries=0)
+        with pytest.warns(AdaptedRequestWarning):
+            assert model.complete(CHAT, City).parsed == City(city="Rome")
+        first_requests = server.requests.total()
+        assert model.complete([*CHAT, {"role": "user", "content": "q"}], City).parsed == City(city="Rome")
+        assert server.requests.total() == first_requests + 1
+    assert {name: server.bodies[-1].get(name) for name in sent} == sent
+    assert not refused(server.bodies[-1])
+
+
+def test_messages_alternate_whatever_the_form(ask_model):
+    for structured in ("json_schema", "json_object", "prompt"):
+        with serving(lambda _: '{"city": "Rome"}') as server:
+            ask_model(server, structured=structured).complete(CHAT, City)
+        assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user"]
+
+
+def test_a_field_is_left_out_of_the_body_by_none(server, ask_model):
+    ask_model(server, extra={"temperature": None, "max_tokens": None, "max_completion_tokens": 7}).complete("p")
+    sent = server.bodies[0]
+    assert ("temperature" in sent, "max_tokens" in sent, sent["max_completion_tokens"]) == (False, False, 7)
+
+
+# Slow endpoints, and endpoints that fail
+
+
+@pytest.mark.parametrize("concurrency", [8, 2, 1])
+def test_an_endpoint_that_answers_one_at_a_time_loses_no_prompt(ask_model, concurrency):
+    turn = threading.Lock()
+
+    def slow(prompt: str) -> str:
+        with turn:
+            time.sleep(0.06)
+        return f"answer to {prompt}"
+
+    with serving(slow) as server:
+        outcomes = ask_model(server, concurrency=concurrency, timeout=0.3).complete_many([f"p{i}" for i in range(16)])
+        sent = server.requests.total()
+    assert kinds(outcomes) == ["answered"] * 16
+    assert sent <= 32  # none is sent more than twice
+
+
+def test_equal_failures_in_a_row_end_the_call_and_say_so(ask_model):
+    with serving(fault=lambda *_: "500") as server:
+        with pytest.raises(CompletionError, match="in a row") as raised:
+            ask_model(server, retries=0, concurrency=1).complete_many([f"p{i}" for i in range(1_000)])
+        assert server.requests.total() < 30
+    assert raised.value.failure.kind == "server"
+
+
+@pytest.mark.parametrize(("unusable_replies", "warned"), [(2, False), (3, True)])
+def test_a_high_share_of_unusable_replies_is_said_after_ten(ask_model, unusable_replies, warned):
+    def answer(prompt: str) -> str:
+        return "no" if int(prompt[1:]) < unusable_replies else '{"city": "Rome"}'
+
+    with serving(answer) as server, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seen = []
+        warnings.showwarning = lambda *_: seen.append(server.requests.total())
+        ask_model(server, concurrency=4).complete_many([f"p{i}" for i in range(40)], City)
+    assert len(caught or seen) == warned
+    assert server.requests.total() == 40
+    assert seen == [10] * warned
 
 
 # Cost

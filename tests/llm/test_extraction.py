@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -82,8 +81,59 @@ def test_kg2rag_asks_about_each_sentence_with_its_title_whose_braces_are_text(se
         "Title: {title}\nSentence: {x} knows Bob0.",
         "Title: {title}\nSentence: Bob0 lives in Cairo1.",
     ]
-    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]
-    assert json.dumps(sent) == json.dumps(Facts.model_json_schema())
+    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["triples"]
+    assert (sent["maxItems"], sent["items"]["maxItems"], sent["items"]["minItems"]) == (8, 3, 3)
+
+
+def test_a_longer_text_may_hold_more_and_equal_lengths_have_the_same_schema(server, extractor):
+    texts = ["Ann0 knows Bob0."] * 2 + ["Ann0 knows Bob0. " * 30]
+    passages = [Passage(str(i), f"t{i}", text, str(i), 0) for i, text in enumerate(texts)]
+    extractor(server, concurrency=1).extract(Corpus.from_passages(passages))
+    schemas = [body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies[:3]]
+    assert [schema["entities"]["maxItems"] for schema in schemas] == [8, 8, 32]  # 90 words / 4 and 8 more, in eights
+
+
+CUT = '{"triples": [["Ann0", "knows", "Bob0"], ["Bob0", "lives in", "Cai'
+
+
+@pytest.fixture
+def cutting() -> Iterator[ChatServer]:
+    """A server that cuts triples at 512 tokens and less."""
+
+    def fault(prompt: str, _: int) -> str | None:
+        return "length" if "Entities: " in prompt and server.bodies[-1]["max_tokens"] <= 512 else None
+
+    def answer(prompt: str) -> str:
+        return CUT if fault(prompt, 0) else reply(prompt)
+
+    with serving(answer, fault, prompt_of=last_message) as server:
+        yield server
+
+
+def test_the_whole_items_of_a_cut_answer_are_kept_and_counted(cutting, extractor):
+    found = extractor(cutting, concurrency=1).extract(corpus(1))
+    assert [str(triple) for triple in found.triples] == [str(triples(1)[0])]
+    assert found.notes["answers cut at the limit of tokens, whose whole items are kept"] == 1
+
+
+def test_what_was_cut_is_asked_again_with_twice_the_tokens_and_nothing_else_is(cutting, extractor):
+    source = extractor(cutting, concurrency=1)
+    source.run(corpus(1))
+    assert cutting.requests.total() == 2
+    assert source.run(corpus(1), retry_failed=True).extraction.triples == triples(1)
+    assert (cutting.requests.total(), cutting.bodies[-1]["max_tokens"]) == (3, 1024)
+    assert source.run(corpus(1)).extraction.triples == triples(1)
+    assert cutting.requests.total() == 3
+
+
+def test_a_larger_limit_asks_anew_only_what_was_cut(cutting, extractor):
+    extractor(cutting, concurrency=1).run(corpus(1))
+    assert extractor(cutting, concurrency=1, max_tokens=600).run(corpus(1)).extraction.triples == triples(1)
+    assert [("Entities: " in last_message(body), body["max_tokens"]) for body in cutting.bodies] == [
+        (False, 512),
+        (True, 512),
+        (True, 600),
+    ]
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
@@ -235,7 +285,8 @@ def test_entities_with_types_are_read_by_their_names():
 
 
 def test_the_schema_that_is_sent_asks_for_lists_of_three_strings():
-    three = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
+    name = {"type": "string", "minLength": 1, "maxLength": 100}
+    three = {"type": "array", "items": name, "minItems": 3, "maxItems": 3}
     assert Facts.model_json_schema()["properties"]["triples"]["items"] == three
 
 

@@ -16,9 +16,9 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.llm import ChatModel, Failure
 from kg2rag.llm.chat_model import Outcome
 from kg2rag.llm.extraction import answers
-from kg2rag.llm.extraction.answers import LONGEST, ExtractionError, ExtractionRun, FailedCall, Said, Settled
+from kg2rag.llm.extraction.answers import ExtractionError, ExtractionRun, FailedCall, Said, Settled
 from kg2rag.llm.extraction.plan import ExtractionPlan, planned
-from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, Stated
+from kg2rag.llm.extraction.schema import MAX_NAME_CHARACTERS, Entities, Facts, GraphSchema, Stated
 from kg2rag.llm.extraction.style import STYLES, Excerpt, PromptStep, PromptStyle
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Triple, at_least, check
@@ -26,7 +26,7 @@ from kg2rag.types import Corpus, Triple, at_least, check
 __all__ = ["STYLES", "Excerpt", "ExtractionError", "ExtractionPlan", "ExtractionRun", "FailedCall", "GraphSchema"]
 __all__ += ["PromptStep", "PromptStyle", "PromptedTriples"]
 
-VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
+VERSION = 2  # raise it when cleaning changes, so that stored graphs are rebuilt
 MOST = 8
 """Different descriptions of an entity that are kept, those of the first passages."""
 
@@ -62,7 +62,7 @@ class PromptedTriples:
     def fingerprint(self) -> str:
         """sha256 over the style's texts, the model and its sampling, and the parameters."""
         request = self.model.request("") | {"messages": []}
-        options = {"limit": self.limit, "longest": LONGEST, "structured": self.model.structured}
+        options = {"limit": self.limit, "longest": MAX_NAME_CHARACTERS, "structured": self.model.structured}
         key = [VERSION, self._style.fingerprint, request, options]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
@@ -98,7 +98,8 @@ class PromptedTriples:
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
             prompts = [step.messages(excerpt, found.names.get(excerpt, ())) for excerpt in waiting]
-            settled = answers.settle(self.model, prompts, step.form, retry_failed=retry_failed, progress=step.name)
+            forms = [step.form_for(excerpt) for excerpt in waiting]
+            settled = answers.settle(self.model, prompts, forms, retry_failed=retry_failed, progress=step.name)
             every += (outcome for one in settled for outcome in (*one.wasted, one.outcome))
             waiting = [excerpt for excerpt, one in zip(waiting, settled, strict=True) if found.add(step, excerpt, one)]
         failures = sorted(found.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
@@ -132,6 +133,7 @@ class _Collected:
             self.failures.append((excerpt, FailedCall(self.corpus.ids[excerpt.row], call, *reason)))
             return False
         self.notes["answers from a second or later try"] += settled.tries > 1
+        self.notes["answers cut at the limit of tokens, whose whole items are kept"] += outcome.cut
         answer = outcome.parsed
         if isinstance(answer, Entities):
             self.names[excerpt] = answers.named_in(answer, self.notes)

@@ -15,53 +15,77 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.llm import ChatModel, Failure, Usage
+from kg2rag.llm import ChatModel, Completion, Failure, Usage
 from kg2rag.llm.chat_model import Outcome
-from kg2rag.llm.extraction.schema import GREATEST, LEAST, UNSTATED, Entities, GraphSchema
+from kg2rag.llm.extraction.schema import GREATEST, LEAST, MAX_NAME_CHARACTERS, UNSTATED, Entities, GraphSchema
 from kg2rag.llm.extraction.style import Messages
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Triple
 
 
 class Settled(NamedTuple):
-    """The outcome of a prompt; `tries` answers were needed, and `wasted` are those before it, paid for and unusable."""
+    """The outcome of a prompt after `tries` answers; `wasted` are the others, which were paid for."""
 
     outcome: Outcome
     tries: int = 1
-    wasted: tuple[Failure, ...] = ()
+    wasted: tuple[Outcome, ...] = ()
+
+    def followed_by(self, outcome: Outcome) -> Settled:
+        """The state after another try: a cut answer is replaced only by a whole one."""
+        if isinstance(self.outcome, Completion) and (isinstance(outcome, Failure) or outcome.cut):
+            return Settled(self.outcome, self.tries + 1, (*self.wasted, outcome))
+        return Settled(outcome, self.tries + 1, (*self.wasted, self.outcome))
 
 
-def unusable(outcome: Outcome | None) -> bool:
-    """Whether the model answered otherwise than requested; other failures brought no answer at all."""
-    return isinstance(outcome, Failure) and outcome.kind == "output"
+def should_ask_again(outcome: Outcome | None) -> bool:
+    """Whether another try may give more: the model answered otherwise than requested, or its answer was cut."""
+    if isinstance(outcome, Failure):
+        return outcome.kind == "output"
+    return outcome is not None and outcome.cut
 
 
 def settle(
-    model: ChatModel, prompts: Sequence[Messages], schema: type[BaseModel], *, retry_failed: bool, progress: str
+    model: ChatModel,
+    prompts: Sequence[Messages],
+    forms: Sequence[type[BaseModel]],
+    *,
+    retry_failed: bool,
+    progress: str,
 ) -> list[Settled]:
-    """Send what was never answered; with `retry_failed`, send once more what has only unusable answers."""
-    settled = [Settled(outcome) for outcome in model.complete_many(prompts, schema, progress=progress)]
-    open_ = [at for at, one in enumerate(settled) if unusable(one.outcome)]
-    while open_:
-        again = replace(model, again=settled[open_[0]].tries)
-        stored = {at: again.stored(prompts[at], schema) for at in open_}
-        fresh = [at for at in open_ if stored[at] is None] if retry_failed else []
-        bought = again.complete_many([prompts[at] for at in fresh], schema, progress=f"{progress}, asking again")
-        found = {at: outcome for at, outcome in stored.items() if outcome is not None}
-        for at, outcome in (*found.items(), *zip(fresh, bought, strict=True)):
-            before = settled[at]
-            assert isinstance(before.outcome, Failure)  # else it would not have been sent again
-            settled[at] = Settled(outcome, before.tries + 1, (*before.wasted, before.outcome))
-        open_ = [at for at, outcome in found.items() if unusable(outcome)]
+    """Send prompts that were never answered; with `retry_failed`, once more those with unusable or cut answers only.
+
+    Of several tries the first whole answer counts, else the first that was cut, else the last failure.
+    """
+    settled = [Settled(outcome) for outcome in model.complete_many(prompts, forms, progress=progress)]
+    open_rows = [row for row, call in enumerate(settled) if should_ask_again(call.outcome)]
+    tries = 1
+    while open_rows:
+        again = replace(model, again=tries)
+        stored = {row: again.stored(prompts[row], forms[row]) for row in open_rows}
+        lacking = [row for row in open_rows if stored[row] is None and retry_failed]
+        bought = again.complete_many(
+            [prompts[row] for row in lacking], [forms[row] for row in lacking], progress=f"{progress}, asking again"
+        )
+        answered = {row: outcome for row, outcome in stored.items() if outcome is not None}
+        for row, outcome in [*answered.items(), *zip(lacking, bought, strict=True)]:
+            settled[row] = settled[row].followed_by(outcome)
+        open_rows = [row for row, outcome in answered.items() if should_ask_again(outcome)]
+        tries += 1
     return settled
 
 
-def latest(model: ChatModel, prompt: Messages, schema: type[BaseModel]) -> Outcome | None:
-    """What `settle` would find for a prompt without sending it: an answer, the last unusable one, or None."""
-    outcome, tries = model.stored(prompt, schema), 1
-    while unusable(outcome) and (following := replace(model, again=tries).stored(prompt, schema)) is not None:
-        outcome, tries = following, tries + 1
-    return outcome
+def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
+    """The outcome that `settle` would give a prompt without sending it; None if it was never answered."""
+    outcome = model.stored(prompt, form)
+    if outcome is None:
+        return None
+    settled = Settled(outcome)
+    while should_ask_again(outcome):
+        outcome = replace(model, again=settled.tries).stored(prompt, form)
+        if outcome is None:
+            break
+        settled = settled.followed_by(outcome)
+    return settled.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +154,6 @@ class Said(NamedTuple):
     description: str = ""
 
 
-LONGEST = 100
-"""Characters of an entity or a part of a triple; what is longer is dropped and counted."""
 _QUOTES = "\"'“”‘’`"
 
 
@@ -153,15 +175,17 @@ def clean_entities(
 ) -> list[Entity]:
     """The entities without surrounding quotes and space, each once by the `key` of its name.
 
-    Blank names and those above `LONGEST` characters drop. Types are in the schema's spelling; one outside a closed
+    Blank names and those above `MAX_NAME_CHARACTERS` drop. Types are in the schema's spelling; one outside a closed
     schema becomes none.
     """
     known = {entity_key(name): name for name in types.entity_types}
     kept: dict[str, Entity] = {}
     for one in given:
         name, kind = tidy(one.name), tidy(one.type)
-        if not 0 < len(name) <= LONGEST:
-            notes[f"dropped: entities {f'longer than {LONGEST} characters' if name else 'that are blank'}"] += 1
+        if not 0 < len(name) <= MAX_NAME_CHARACTERS:
+            notes[
+                f"dropped: entities {f'longer than {MAX_NAME_CHARACTERS} characters' if name else 'that are blank'}"
+            ] += 1
             continue
         if known and kind and entity_key(kind) not in known:
             notes["entities of a type outside the schema, kept without one"] += 1
@@ -185,7 +209,9 @@ def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, no
         faults = {
             "triples without exactly three parts": len(parts) != 3,
             "triples with a blank part": not all(parts),
-            f"triples with a part longer than {LONGEST} characters": any(len(part) > LONGEST for part in parts),
+            f"triples with a part longer than {MAX_NAME_CHARACTERS} characters": any(
+                len(part) > MAX_NAME_CHARACTERS for part in parts
+            ),
             "triples from an entity to itself": entity_key(head) == entity_key(tail),
             "triples of a relation outside the schema": known and entity_key(relation) not in known,
             "triples of confidence 0": one.confidence <= 0,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
-from kg2rag.llm.extraction.answers import latest, named_in, unusable
+from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStyle
 
@@ -83,13 +83,17 @@ def planned(
     coming: dict[Excerpt, float] = {}  # theirs are still to be sent: the tokens of the answers
     blocked = 0  # theirs have unusable answers
     for step in style.steps:
-        stored = {one: latest(model, step.messages(one, names), step.form) for one, names in known.items()}
-        answers = {one: outcome for one, outcome in stored.items() if isinstance(outcome, Completion)}
-        failed = {one for one, outcome in stored.items() if unusable(outcome) and not retry_failed}
+        stored = {one: latest(model, step.messages(one, names), step.form_for(one)) for one, names in known.items()}
+        retried = {one for one, outcome in stored.items() if should_ask_again(outcome) and retry_failed}
+        answers = {
+            one: outcome for one, outcome in stored.items() if isinstance(outcome, Completion) and one not in retried
+        }
+        failed = {one for one, outcome in stored.items() if should_ask_again(outcome)} - retried - answers.keys()
         waiting = [*(one for one in stored if one not in answers and one not in failed), *coming]
         questions = [step.messages(one, known.get(one, ()))[-1]["content"] for one in waiting]
         # The same for all: the other messages, and one with the schema where the endpoint takes it as no parameter.
-        shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form)["messages"]
+        typical = waiting[0] if waiting else Excerpt(0, "", "")
+        shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))["messages"]
         each = sum(counter.count([message["content"] for message in shared])) + PER_MESSAGE * (len(shared) + 1)
         sent = sum(counter.count(questions)) + each * len(waiting) + sum(coming.values())
         calls = len(stored) + len(coming) + blocked

@@ -1,7 +1,8 @@
 """What a model may say of a text: the types of a graph, and the forms of its answers.
 
-The JSON schema that is sent is strict, and has triples as lists of three, which take two thirds of the tokens of
-objects. Slightly more is read than was requested: forms that small models fall into and that have one reading. A
+The JSON schema that is sent is strict and bounded, since small models repeat themselves without end: lists by the size
+of the text, names and descriptions by characters. It has triples as lists of three, which take two thirds of the tokens
+of objects. Slightly more is read than was requested: forms that small models fall into and that have one reading. A
 triple that is not three parts becomes `()`, to be dropped and counted; what else does not fit fails the whole answer.
 """
 
@@ -75,10 +76,16 @@ class GraphSchema:
 # The forms of answers. Names and docstrings of their models are part of the schema that is sent, and so of the keys of
 # stored answers.
 
+MAX_NAME_CHARACTERS = 100
+"""Of an entity or a part of a triple; longer ones are dropped and counted."""
+MAX_DESCRIPTION_CHARACTERS = 300
+WORDS_PER_ITEM = 4
+MIN_ITEMS, ITEM_STEP = 8, 8
 PARTS = ("source", "relation", "target")
 LEAST, GREATEST, UNSTATED = 1.0, 10.0, 5.0  # of a strength
 _SYNONYMS = {"head": "source", "subject": "source", "predicate": "relation", "tail": "target", "object": "target"}
-_TRIPLE = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
+_NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS}
+_TRIPLE = {"type": "array", "items": _NAME, "minItems": 3, "maxItems": 3}
 
 
 def _written(value: object) -> object:
@@ -115,9 +122,11 @@ def _strict(schema: dict[str, Any]) -> None:
         part.pop("default", None)
 
 
-def _text(*known: str) -> Any:
-    """A string, one of the known where there are any."""
-    wanted = {"type": "string", **({"enum": list(known)} if known else {})}
+def _text(*known: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
+    """A string, one of the known if there are any."""
+    wanted: dict[str, Any] = {"type": "string", "maxLength": max_characters}
+    if known:
+        wanted = {"type": "string", "enum": list(known)}
     return Annotated[str, BeforeValidator(_written), WithJsonSchema(wanted)], ""
 
 
@@ -141,7 +150,7 @@ class _Answer(BaseModel):
 class Entities(_Answer):
     """The names that stand in a text."""
 
-    entities: list[Annotated[str, BeforeValidator(_as_name), WithJsonSchema({"type": "string"})]]
+    entities: list[Annotated[str, BeforeValidator(_as_name), WithJsonSchema(_NAME)]]
 
 
 class Facts(_Answer):
@@ -167,7 +176,7 @@ def stated(schema: GraphSchema) -> type[Stated]:
         __config__=Stated.model_config,
         name=_text(),
         type=_text(*schema.entity_types),
-        description=_text(),
+        description=_text(max_characters=MAX_DESCRIPTION_CHARACTERS),
     )
     relation = create_model(
         "StatedRelation",
@@ -175,7 +184,7 @@ def stated(schema: GraphSchema) -> type[Stated]:
         source=_text(),
         relation=_text(*schema.relation_types),
         target=_text(),
-        description=_text(),
+        description=_text(max_characters=MAX_DESCRIPTION_CHARACTERS),
         strength=_number(UNSTATED, LEAST, GREATEST),
         confidence=_number(1.0, 0, 1),
     )
@@ -186,4 +195,26 @@ def stated(schema: GraphSchema) -> type[Stated]:
         __doc__=Stated.__doc__,
         entities=(list[Annotated[entity, named]], ...),  # type: ignore[valid-type]
         relations=(list[Annotated[relation, BeforeValidator(_as_relation)]], ...),  # type: ignore[valid-type]
+    )
+
+
+def max_items(text: str) -> int:
+    """How many names or facts a text can hold, at most: one in `WORDS_PER_ITEM` words, in steps of `ITEM_STEP`."""
+    items = MIN_ITEMS + len(text.split()) // WORDS_PER_ITEM
+    return -(-items // ITEM_STEP) * ITEM_STEP
+
+
+@cache
+def bounded(form: type[BaseModel], limit: int) -> type[BaseModel]:
+    """The form of an answer whose JSON schema limits the items of its lists; more of them are read all the same."""
+
+    def add_limits(schema: dict[str, Any]) -> None:
+        schema["additionalProperties"] = False
+        schema["required"] = list(schema["properties"])
+        for part in schema["properties"].values():
+            part["maxItems"] = limit
+
+    config = ConfigDict(json_schema_extra=add_limits)
+    return type(
+        form.__name__, (form,), {"model_config": config, "__doc__": form.__doc__, "__module__": form.__module__}
     )

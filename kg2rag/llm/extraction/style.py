@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, stated
+from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, bounded, max_items, stated
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]
@@ -59,6 +59,10 @@ class PromptStep:
     def form(self) -> type[BaseModel]:
         """The model of an answer."""
         return stated(self.schema) if isinstance(self.schema, GraphSchema) else self.schema
+
+    def form_for(self, excerpt: Excerpt) -> type[BaseModel]:
+        """The model of an answer about an excerpt, whose JSON schema is bounded by the length of the text."""
+        return bounded(self.form, max_items(excerpt.text))
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
         """The messages about an excerpt; all but the last are the same for every excerpt."""
