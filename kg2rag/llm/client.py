@@ -25,8 +25,8 @@ from kg2rag.types import Count, above, check
 Structured = Literal["json_schema", "json_object", "prompt"]
 Body = dict[str, Any]
 
-FORMS: tuple[Structured, ...] = ("json_schema", "json_object", "prompt")
-"""How a schema is requested, the strictest first."""
+FORMS = ("json_schema", "json_object with schema", "json_object", "prompt")
+"""How a schema is requested, the strictest first; the second is that of llama-cpp-python and some hosted services."""
 BASE_BYTES = 256 << 10
 BYTES_PER_TOKEN = 4 << 10
 """Of a reply, at most: a streamed token has some 300 bytes around it."""
@@ -243,7 +243,8 @@ class Dialect:
     def _next_form(self, message: str, sent: Body) -> Dialect | None:
         if "response_format" not in sent:
             return None
-        current = FORMS.index(sent["response_format"]["type"])
+        wanted = sent["response_format"]
+        current = 1 if wanted["type"] == "json_object" and "schema" in wanted else FORMS.index(wanted["type"])
         if _FORMAT_WORDS.search(message):
             return replace(self, form=current + 1)
         if self.is_proved or self.has_guessed:
@@ -258,7 +259,7 @@ class Dialect:
         if self.merges_system:
             changes.append("the system message is put before the user's")
         if self.form:
-            changes.append(f"JSON is requested by structured={FORMS[self.form]!r}")
+            changes.append(f"JSON is requested by {FORMS[self.form]}")
         return ", ".join(changes)
 
 
@@ -333,22 +334,27 @@ def _failure(error: EndpointError) -> Failure:
     return Failure(error.kind, reason)
 
 
-def in_form(body: Body, form: Structured) -> Body:
-    """A request for a schema by another form; one without a schema, or with that form already, as it is."""
+def in_form(body: Body, form: str) -> Body:
+    """A request for a schema by one of `FORMS`; one without a schema, or in a plainer form already, as it is."""
     wanted = body.get("response_format")
-    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema" or form == "json_schema":
-        return _plainer(body, form)
-    schema = json.dumps(wanted["json_schema"]["schema"])
-    fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {schema}"
-    *earlier, last = body["messages"]
-    messages = [*earlier, {**last, "content": f"{last['content']}\n\n{fit}"}]  # two messages of a user are refused
-    return _plainer({**body, "messages": messages, "response_format": {"type": "json_object"}}, form)
-
-
-def _plainer(body: Body, form: Structured) -> Body:
+    if not isinstance(wanted, dict) or form == "json_schema":
+        return body
+    if wanted["type"] == "json_schema":
+        schema = wanted["json_schema"]["schema"]
+        body = {**body, "messages": with_schema(body["messages"], schema)}
+        body["response_format"] = {"type": "json_object"}
+        if form == "json_object with schema":
+            body["response_format"]["schema"] = schema
     if form == "prompt":
         return {name: value for name, value in body.items() if name != "response_format"}
     return body
+
+
+def with_schema(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[dict[str, str]]:
+    """The messages with a schema at the end of the last one; two messages of the user in a row are often refused."""
+    fit = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(schema)}"
+    *earlier, last = messages
+    return [*earlier, {**last, "content": f"{last['content']}\n\n{fit}"}]
 
 
 def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
