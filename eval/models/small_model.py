@@ -27,7 +27,7 @@ from typing import Any
 import kg2rag
 from kg2rag.answers.context import assemble
 from kg2rag.compute import Store
-from kg2rag.llm import ChatModel, Failure, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, questions_from
+from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, questions_from
 from kg2rag.llm.extraction import ExtractionRun
 from kg2rag.text.records import sha256
 from kg2rag.types import UnansweredError
@@ -90,7 +90,9 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
         for row in rows:
             spent = f"{row.prompt_tokens:,} + {row.completion_tokens:,}"
             seconds = time.monotonic() - before
-            print(f"| {row.path} | {row.usable} of {row.replies} | {seconds:.0f} | {row.planned} | {spent} |", flush=True)
+            print(
+                f"| {row.path} | {row.usable} of {row.replies} | {seconds:.0f} | {row.planned} | {spent} |", flush=True
+            )
             for failure in row.failures[:EXAMPLES]:
                 print(f"  - {failure}", flush=True)
     print(f"{time.monotonic() - started:.0f} seconds")

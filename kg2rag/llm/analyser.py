@@ -59,7 +59,7 @@ class LLMAnalyser:
             total = sum(given.values())
             if total <= 0:
                 raise unusable(name, completion, "its weights are all 0")
-            weights = {side: weight / total for side, weight in given.items()}
+            weights = {side: round(weight / total, 9) for side, weight in given.items()}
             reasoning = reply.reasoning
             if abs(total - 1) > 1e-6:
                 reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()

@@ -313,6 +313,11 @@ CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 
         (
             "response_format.type must be text or json_object",
             lambda body: body.get("response_format", {}).get("type") == "json_schema",
+            {"response_format": {"type": "json_object", "schema": City.model_json_schema()}},
+        ),
+        (
+            "Unknown parameter: 'response_format.schema'",
+            lambda body: len(body.get("response_format", {})) == 2,
             {"response_format": {"type": "json_object"}},
         ),
         ("This model has no JSON mode", lambda body: "response_format" in body, {"response_format": None}),
