@@ -54,7 +54,7 @@ import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
-from kg2rag.knowledge.graph.files import write_graph  # noqa: E402
+from kg2rag.knowledge.graph.graph_io import write_graph  # noqa: E402
 from kg2rag.text.records import DataError  # noqa: E402
 
 RESULTS = ROOT / "eval" / "results" / "torture.csv"

@@ -98,7 +98,7 @@ def _plan(source: Extractor, corpus: Corpus, options: BuildOptions) -> str:
 
 def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Path) -> None:
     """Extract, and write the graph or the list of failures."""
-    from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
+    from kg2rag.knowledge.graph.graph_io import check_free, write_failures, write_graph
     from kg2rag.llm.extraction import PromptedTriples
 
     check_free(out, source, dataset.corpus, force=options.force)

@@ -25,7 +25,7 @@ from kg2rag.extraction.entity_records import entities_of
 from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
 from kg2rag.knowledge.announcement import announce, announce_empty
-from kg2rag.knowledge.graph import KnowledgeGraph, files
+from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
 from kg2rag.knowledge.indexes.dense import DenseIndex
@@ -128,10 +128,10 @@ class KnowledgeBase:
         if isinstance(source, KnowledgeGraph):
             return source
         self.counts["builds"] += 1
-        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": files.VERSION}
+        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": graph_io.VERSION}
 
         def build(folder: Path) -> None:
-            files.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
+            graph_io.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
 
         entry = self.store.entry("graph", key, build)
         return announce_empty(KnowledgeGraph.load(entry, corpus), source)

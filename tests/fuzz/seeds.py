@@ -22,7 +22,7 @@ from kg2rag.experiments.sweep import SweepResult
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.graph.files import write_graph
+from kg2rag.knowledge.graph.graph_io import write_graph
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser
 from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
-from kg2rag.knowledge.graph.files import read, save, to_networkx
+from kg2rag.knowledge.graph.graph_io import read, save, to_networkx
 from kg2rag.knowledge.graph.neighbourhood import ego, induced, neighbourhood, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report

@@ -13,7 +13,7 @@ All of it is ours; the guards (see `spellings`) and the thresholds were chosen o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 
     from kg2rag.knowledge.graph import KnowledgeGraph
 Pairs = Iterable[tuple[int, int, float]]
-LEAST = 0.93  # agreement of two spellings, see `spellings`
+MIN_AGREEMENT = 0.93  # of two spellings, see `spellings`
 
 
 class Clusters:
-    """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
+    """The entities that were merged so far: a cluster is known by its most mentioned entity, the first of equals.
 
-    `places` are those of the entities by (-mentions, code).
+    Attributes
+    ----------
+    into : (n_entities,) the cluster of each entity.
+    places : rank of each entity by (-mentions, code).
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -49,7 +52,7 @@ class Clusters:
         self.places: list[int] = np.argsort(np.argsort(-graph.mention_counts, kind="stable")).tolist()
 
     def join(self, source: int, target: int) -> bool:
-        """Let one cluster go into another, unless both have a type and these differ; whether it did."""
+        """Merge one cluster into another, unless both have a type and these differ; whether it was merged."""
         if self.types[source] and self.types[target] and self.types[source] != self.types[target]:
             self.notes["merges held back: different types"] += 1
             return False
@@ -66,9 +69,9 @@ class Clusters:
 
 
 def _exact(clusters: Clusters) -> Pairs:
-    """Where one cluster alone claims an alias, the cluster of that name is the same.
+    """An alias that only one cluster claims, and the cluster of that name.
 
-    Not so where the alias is the name without its brackets: "Rebecca (1940 film)" is no other Rebecca.
+    An alias that is the name without its brackets does not count: "Rebecca (1940 film)" is not the other Rebecca.
     """
     graph = clusters.graph
     claims: defaultdict[str, dict[int, None]] = defaultdict(dict)
@@ -76,11 +79,11 @@ def _exact(clusters: Clusters) -> Pairs:
         for alias in aliases:
             if entity_key(alias) != entity_key(without_brackets(name)):
                 claims[entity_key(alias)][entity] = None
-    named = clusters.by(entity_key)
+    clusters_by_name = clusters.by(entity_key)
     for key, owners in claims.items():
         if len(owners) == 1:
             (owner,) = owners
-            yield from ((owner, other, 1.0) for other in named.get(key, ()))
+            yield from ((owner, other, 1.0) for other in clusters_by_name.get(key, ()))
 
 
 def _normalised(clusters: Clusters) -> Pairs:
@@ -94,34 +97,48 @@ def _normalised(clusters: Clusters) -> Pairs:
 
 def _acronym(clusters: Clusters) -> Pairs:
     """An acronym and the one long form that a passage names with it; the score: the share of its passages that do."""
-    named, short = list(zip(clusters.into.tolist(), clusters.graph.names, strict=True)), dict[int, str]()
-    for entity, name in named:
-        if letters := acronym(name):
-            short.setdefault(entity, letters)
-    long_forms: dict[str, dict[int, None]] = {letters: {} for letters in short.values()}
-    for entity, name in named:
-        for letters in initials(name) if entity not in short else ():
-            if letters in long_forms:
-                long_forms[letters][entity] = None
-    rows = {entity: set[int]() for entity in chain(short, *long_forms.values())}
+    letters_of = _acronyms(clusters)
+    long_forms = _long_forms(clusters, letters_of)
+    rows: dict[int, set[int]] = {entity: set() for entity in chain(letters_of, *long_forms.values())}
     for member, entity in enumerate(clusters.into.tolist()):
         if entity in rows:
             rows[entity].update(clusters.graph.mentions.of(member)[0].tolist())
-    for entity, letters in short.items():
+    for entity, letters in letters_of.items():
         near = [form for form in long_forms[letters] if rows[form] & rows[entity]]
         if len(near) == 1:
             yield near[0], entity, len(rows[near[0]] & rows[entity]) / len(rows[entity])
 
 
+def _acronyms(clusters: Clusters) -> dict[int, str]:
+    """The clusters that are named by an acronym, with its letters."""
+    letters_of: dict[int, str] = {}
+    for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
+        letters = acronym(name)
+        if letters:
+            letters_of.setdefault(entity, letters)
+    return letters_of
+
+
+def _long_forms(clusters: Clusters, letters_of: Mapping[int, str]) -> dict[str, dict[int, None]]:
+    """The letters of acronyms, and the clusters without an acronym whose names have these initials, in order."""
+    long_forms: dict[str, dict[int, None]] = {letters: {} for letters in letters_of.values()}
+    for entity, name in zip(clusters.into.tolist(), clusters.graph.names, strict=True):
+        if entity not in letters_of:
+            for letters in initials(name):
+                if letters in long_forms:
+                    long_forms[letters][entity] = None
+    return long_forms
+
+
 def _fuzzy(clusters: Clusters) -> Pairs:
     """Names that agree in their frame, and nearly so in their letters."""
-    # Of the clusters of one key the foremost represents all: the types of the others differ.
+    # The foremost cluster of a key represents the others, which have other types.
     foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
     frames: defaultdict[str, list[str]] = defaultdict(list)
     for key in foremost:
         frames[frame(key)].append(key)
     for keys in frames.values():
-        for left, right, score in near_spellings(keys, LEAST):
+        for left, right, score in near_spellings(keys, MIN_AGREEMENT):
             yield foremost[keys[left]], foremost[keys[right]], score
 
 
@@ -150,7 +167,7 @@ class Resolution:
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
-        """The graph with these merges made; the original itself where there is none."""
+        """The graph with these merges made; the original itself if there are none."""
         into = np.arange(self.original.n_entities, dtype=np.int64)
         # A merge looks no further back than its source, and whatever went into that has been listed before.
         for merge in reversed(self.merges):
@@ -162,9 +179,17 @@ class Resolution:
         """One row a merge: from, to, method, score, and how often the corpus names each of the two."""
         import pandas as pd
 
-        names, n = self.original.names, self.original.mention_counts
-        rows = [(names[one.source], names[one.target], *one[2:], n[one.source], n[one.target]) for one in self.merges]
-        return pd.DataFrame(rows, columns=["from", "to", "method", "score", "mentions_from", "mentions_to"])
+        sources = [merge.source for merge in self.merges]
+        targets = [merge.target for merge in self.merges]
+        columns = {
+            "from": [self.original.names[source] for source in sources],
+            "to": [self.original.names[target] for target in targets],
+            "method": [merge.method for merge in self.merges],
+            "score": [merge.score for merge in self.merges],
+            "mentions_from": [self.original.mention_counts[source] for source in sources],
+            "mentions_to": [self.original.mention_counts[target] for target in targets],
+        }
+        return pd.DataFrame(columns)
 
     def __len__(self) -> int:
         return len(self.merges)
@@ -181,56 +206,73 @@ class Resolution:
 def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     """The graph in which each entity is the one it goes into; one that stays goes into itself.
 
-    That one keeps its name and its place in the order; the names and aliases of the others become its aliases, and
-    where it has no type or description it gets the first of theirs. Triples that become equal are one, as `distinct`
-    makes them; one whose ends become one entity stays, as a loop; mentions are added up. `notes` counts both.
+    An entity that stays keeps its name and its place in the order. The names and aliases of the others become its
+    aliases, and it gets the first of their types and descriptions if it has none. Triples that become equal are one, as
+    `distinct` makes them; a triple whose ends become one entity stays, as a loop; mentions are added up. `notes` counts
+    both.
     """
-    kept, renumbered = np.unique(into, return_inverse=True)
-    members: list[list[int]] = [[code] for code in kept.tolist()]
+    targets, renumbered = np.unique(into, return_inverse=True)
+    code_of = renumbered.reshape(-1).astype(np.int32)
+    members: list[list[int]] = [[code] for code in targets.tolist()]
     for code in np.flatnonzero(into != np.arange(len(into))).tolist():
-        members[renumbered[code]].append(code)
-    place = renumbered.reshape(-1).astype(np.int32)
+        members[code_of[code]].append(code)
     table, mentions = graph.triples, graph.mentions
-    triples = replace(table, heads=place[table.heads], tails=place[table.tails])
+    triples = replace(table, heads=code_of[table.heads], tails=code_of[table.tails])
     distinct = triples.distinct()
-    loops = np.count_nonzero((triples.heads == triples.tails) & (table.heads != table.tails))
-    notes = {
-        "duplicate triples merged with their entities": len(table) - len(distinct),
-        "triples between merged entities, now loops": int(loops),
-    }
-    aliases = [graph.aliases[codes[0]] for codes in members]
-    for at, codes in enumerate(members):
-        if len(codes) > 1:
-            others = dict.fromkeys(alias for code in codes for alias in (graph.names[code], *graph.aliases[code]))
-            own = entity_key(graph.names[codes[0]])
-            aliases[at] = tuple(alias for alias in others if entity_key(alias) != own)
-    told = (graph.types, graph.descriptions)
-    types, descriptions = (tuple(next(filter(None, (own[c] for c in codes)), "") for codes in members) for own in told)
+    n_loops = np.count_nonzero((triples.heads == triples.tails) & (table.heads != table.tails))
+    notes = Counter(graph.notes)
+    notes["duplicate triples merged with their entities"] += len(table) - len(distinct)
+    notes["triples between merged entities, now loops"] += int(n_loops)
     return replace(
         graph,
-        names=tuple(graph.names[code] for code in kept.tolist()),
-        types=types,
-        descriptions=descriptions,
-        aliases=tuple(aliases),
+        names=tuple(graph.names[code] for code in targets.tolist()),
+        types=tuple(_first(graph.types, codes) for codes in members),
+        descriptions=tuple(_first(graph.descriptions, codes) for codes in members),
+        aliases=tuple(_aliases(graph, codes) for codes in members),
         triples=distinct,
-        mentions=incidence(place[mentions.owners], mentions.others, mentions.counts, len(kept)),
-        notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in notes.items() if count}},
+        mentions=incidence(code_of[mentions.owners], mentions.others, mentions.counts, len(targets)),
+        notes={cause: count for cause, count in notes.items() if count or cause in graph.notes},
     )
+
+
+def _first(texts: Sequence[str], codes: Sequence[int]) -> str:
+    """The first text of some entities that is not empty; "" if all are."""
+    for code in codes:
+        if texts[code]:
+            return texts[code]
+    return ""
+
+
+def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
+    """The other names of entities that become the first of them."""
+    if len(codes) == 1:
+        return graph.aliases[codes[0]]
+    key = entity_key(graph.names[codes[0]])
+    aliases = dict.fromkeys(alias for code in codes for alias in (graph.names[code], *graph.aliases[code]))
+    return tuple(alias for alias in aliases if entity_key(alias) != key)
 
 
 def resolve(graph: KnowledgeGraph) -> Resolution:
     """Merge the entities that are one: the most mentioned first, into its best partner, mentioned more and unmerged."""
-    clusters, merges = Clusters(graph), list[Merge]()
-    place = clusters.places.__getitem__
+    clusters = Clusters(graph)
+    merges: list[Merge] = []
     for method, pairs in METHODS.items():
-        partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
-        for one, other, score in pairs(clusters):
-            target, source = sorted((one, other), key=place)
-            if target != source:
-                partners[source][target] = max(partners[source].get(target, 0.0), score)
-        for source in sorted(partners, key=place):
-            for target, score in sorted(partners[source].items(), key=lambda found: (-found[1], place(found[0]))):
-                if clusters.into[target] == target and clusters.join(source, target):
-                    merges.append(Merge(source, target, method, min(score, 1.0)))
-                    break
+        merges += _merge_round(clusters, method, pairs(clusters))
     return Resolution(graph, tuple(merges), dict(clusters.notes))
+
+
+def _merge_round(clusters: Clusters, method: str, pairs: Pairs) -> list[Merge]:
+    """Merge the clusters that one method pairs, each at most once."""
+    place = clusters.places.__getitem__
+    partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for left, right, score in pairs:
+        target, source = sorted((left, right), key=place)
+        if target != source:
+            partners[source][target] = max(partners[source].get(target, 0.0), score)
+    merges = []
+    for source in sorted(partners, key=place):
+        for target, score in sorted(partners[source].items(), key=lambda item: (-item[1], place(item[0]))):
+            if clusters.into[target] == target and clusters.join(source, target):
+                merges.append(Merge(source, target, method, min(score, 1.0)))
+                break
+    return merges

@@ -57,9 +57,9 @@ class TripleTable(Columns):
         frame = pd.DataFrame(vars(self))
         frame["descriptions"] = frame["descriptions"].where(frame["descriptions"] > 0)  # blanks are no first one
         best = {"strengths": "max", "confidences": "max", "descriptions": "first"}
-        found = frame.groupby(["heads", "relations", "tails", "passages"], sort=False).agg(best).reset_index()
-        kinds = {"strengths": np.float32, "confidences": np.float32}
-        columns = {name: found[name].fillna(0).to_numpy(kinds.get(name, np.int32)) for name in vars(self)}
+        distinct = frame.groupby(["heads", "relations", "tails", "passages"], sort=False).agg(best).reset_index()
+        dtypes = {"strengths": np.float32, "confidences": np.float32}
+        columns = {name: distinct[name].fillna(0).to_numpy(dtypes.get(name, np.int32)) for name in vars(self)}
         return TripleTable(**{name: np.array(column) for name, column in columns.items()})
 
 
@@ -95,10 +95,11 @@ class Adjacency(Columns):
     @classmethod
     def of(cls, triples: TripleTable, n_entities: int) -> Adjacency:
         """The adjacency of a triple table."""
-        number, back = np.arange(len(triples), dtype=np.int32), triples.heads != triples.tails
-        entities = np.concatenate([triples.heads, triples.tails[back]])
-        others = np.concatenate([triples.tails, triples.heads[back]])
-        numbers = np.concatenate([number, number[back]])
+        indexes = np.arange(len(triples), dtype=np.int32)
+        has_way_back = triples.heads != triples.tails
+        entities = np.concatenate([triples.heads, triples.tails[has_way_back]])
+        others = np.concatenate([triples.tails, triples.heads[has_way_back]])
+        numbers = np.concatenate([indexes, indexes[has_way_back]])
         along = np.arange(len(entities)) < len(triples)
         order = np.lexsort((numbers, -triples.strengths[numbers], entities))
         return cls(offsets(entities, n_entities), others[order], numbers[order], along[order])
@@ -106,38 +107,57 @@ class Adjacency(Columns):
 
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
-    records, named = extraction.entities, extraction.mentions
-    ends = [name for one in extraction.triples for name in (one.head, one.tail)]
-    names = [*(one.name for one in records), *ends, *(one.entity for one in named)]
-    spelled, spellings = numbered(np.array(names, dtype=object))  # names repeat by the thousand: each is read once
-    keys = list(map(entity_key, spellings))
+    records = extraction.entities
+    ends = [name for triple in extraction.triples for name in (triple.head, triple.tail)]
+    mentioned = [mention.entity for mention in extraction.mentions]
+    codes, names = _number_entities([*(record.name for record in records), *ends, *mentioned])
+    record_codes, end_codes, mention_codes = np.split(codes, [len(records), len(records) + len(ends)])
+    entities = _merge_records(names, records, record_codes)
+    table, relations, descriptions = _triple_table(extraction.triples, end_codes.reshape(-1, 2), corpus)
+    triples, triple_descriptions = canonical(table.distinct(), descriptions)
+    passage_ids = [mention.passage_id for mention in extraction.mentions]
+    rows = _rows(passage_ids, corpus, lambda i: f"mention of {mentioned[i]!r}", required=True)
+    mentions = incidence(mention_codes, rows, np.ones_like(rows), len(entities))
+    notes = Counter(extraction.notes)
+    notes["exact duplicate triples merged in the graph"] += len(table) - len(triples)
+    notes["entity records merged in the graph"] += len(records) - len(np.unique(record_codes))
+    return {
+        "names": tuple(entity.name for entity in entities),
+        "types": tuple(entity.type for entity in entities),
+        "descriptions": tuple(entity.description for entity in entities),
+        "aliases": tuple(entity.aliases for entity in entities),
+        "relations": tuple(relations),
+        "triple_descriptions": triple_descriptions,
+        "triples": triples,
+        "mentions": counted(mentions, triples, 1),
+        "notes": {cause: count for cause, count in notes.items() if count or cause in extraction.notes},
+    }
+
+
+def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
+    """The entity of each name, by number, and the first spelling of each entity; ValueError for a blank name."""
+    spelling_codes, spellings = numbered(np.array(names, dtype=object))  # names repeat by the thousand
+    keys = [entity_key(spelling) for spelling in spellings]
     if "" in keys:
         name = spellings[keys.index("")]
         raise ValueError(f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`.")
-    code_of, _ = numbered(np.array(keys, dtype=object))
-    known = [Entity(spellings[at].strip()) for at in np.unique(code_of, return_index=True)[1].tolist()]
-    codes = code_of[spelled]
-    own, ends_, owners = np.split(codes, [len(records), len(records) + len(ends)])
-    for code, one in zip(own.tolist(), records, strict=True):  # the first type and description are kept
-        old = known[code]
-        about = old.type or one.type, old.description or one.description
-        known[code] = Entity(old.name, *about, tuple(dict.fromkeys((*old.aliases, *one.aliases))))
-    every, relations, descriptions = _triple_table(extraction.triples, ends_.reshape(-1, 2), corpus)
-    triples, described = canonical(every.distinct(), descriptions)
-    ids = [mention.passage_id for mention in named]
-    rows = _rows(ids, corpus, lambda at: f"mention of {named[at].entity!r}", required=True)
-    notes = Counter(extraction.notes)
-    notes["exact duplicate triples merged in the graph"] += len(every) - len(triples)
-    notes["entity records merged in the graph"] += len(records) - len(np.unique(own))
-    singular = {"names": "name", "types": "type", "descriptions": "description", "aliases": "aliases"}
-    return {
-        **{field: tuple(getattr(one, name) for one in known) for field, name in singular.items()},
-        "relations": tuple(relations),
-        "triple_descriptions": described,
-        "triples": triples,
-        "mentions": counted(incidence(owners, rows, np.ones_like(rows), len(known)), triples, 1),
-        "notes": {cause: count for cause, count in notes.items() if count or cause in extraction.notes},
-    }
+    entity_codes, _ = numbered(np.array(keys, dtype=object))
+    first = np.unique(entity_codes, return_index=True)[1]
+    return entity_codes[spelling_codes], [spellings[position].strip() for position in first.tolist()]
+
+
+def _merge_records(names: Sequence[str], records: Sequence[Entity], codes: Codes) -> list[Entity]:
+    """The entities with the first type and description of their records, and all aliases."""
+    entities = [Entity(name) for name in names]
+    for code, record in zip(codes.tolist(), records, strict=True):
+        entity = entities[code]
+        entities[code] = Entity(
+            entity.name,
+            type=entity.type or record.type,
+            description=entity.description or record.description,
+            aliases=tuple(dict.fromkeys((*entity.aliases, *record.aliases))),
+        )
+    return entities
 
 
 def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
@@ -149,26 +169,37 @@ def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
     return incidence(owners, rows, counts, len(mentions.indptr) - 1)
 
 
-def _triple_table(given: Sequence[Triple], ends: Codes, corpus: Corpus) -> tuple[TripleTable, list[str], list[str]]:
-    """The triples as given, and the relations and descriptions that they have, in order of appearance."""
-    relations, names = numbered(np.array([one.relation for one in given], dtype=object))
-    described, texts = numbered(np.array(["", *(one.description.strip() for one in given)], dtype=object))
-    weights = np.array([(one.strength, one.confidence) for one in given], dtype=np.float64).reshape(-1, 2)
-    passages, ids = numbered(np.array([one.passage_id for one in given], dtype=object))
-    rows = _rows(ids, corpus, lambda at: f"triple {str(given[int(np.argmax(passages == at))])!r}")
-    strengths, confidences = np.ascontiguousarray(np.maximum(weights, SMALLEST).astype(np.float32).T)
-    heads, tails = np.ascontiguousarray(ends.T)
-    columns = heads, relations, tails, rows[passages], strengths, confidences, described[1:]
-    return TripleTable(*columns), names, texts
+def _triple_table(triples: Sequence[Triple], ends: Codes, corpus: Corpus) -> tuple[TripleTable, list[str], list[str]]:
+    """The triples as columns, and their relations and descriptions in order of appearance."""
+    relations, relation_names = numbered(np.array([triple.relation for triple in triples], dtype=object))
+    texts = ["", *(triple.description.strip() for triple in triples)]
+    descriptions, description_texts = numbered(np.array(texts, dtype=object))
+    passages, passage_ids = numbered(np.array([triple.passage_id for triple in triples], dtype=object))
+    rows = _rows(passage_ids, corpus, lambda i: f"triple {str(triples[int(np.argmax(passages == i))])!r}")
+    table = TripleTable(
+        heads=np.ascontiguousarray(ends[:, 0]),
+        relations=relations,
+        tails=np.ascontiguousarray(ends[:, 1]),
+        passages=rows[passages],
+        strengths=_weights([triple.strength for triple in triples]),
+        confidences=_weights([triple.confidence for triple in triples]),
+        descriptions=descriptions[1:],
+    )
+    return table, relation_names, description_texts
+
+
+def _weights(values: Sequence[float]) -> Weights:
+    """Positive numbers as float32, in which the smallest would be 0."""
+    return np.maximum(np.array(values, dtype=np.float64), SMALLEST).astype(np.float32)
 
 
 def _rows(ids: Sequence[str], corpus: Corpus, statement: Callable[[int], str], *, required: bool = False) -> Codes:
-    """(n,) the corpus row of each id; -1 for "" where none is required."""
-    known = frozenset(corpus.ids)
-    for at, id_ in enumerate(ids):
-        if (id_ or required) and id_ not in known:
+    """(n,) the corpus row of each id; -1 for "", unless an id is required. ValueError names the statement of an id."""
+    corpus_ids = frozenset(corpus.ids)
+    for i, id_ in enumerate(ids):
+        if (id_ or required) and id_ not in corpus_ids:
             raise ValueError(
-                f"{statement(at)} names passage {id_!r}, which the corpus lacks (it has {len(corpus):,}, such as "
+                f"{statement(i)} names passage {id_!r}, which the corpus lacks (it has {len(corpus):,}, such as "
                 f"{corpus.ids[0]!r}). Were extraction and corpus made from the same data?"
             )
     return np.array([corpus.row(id_) if id_ else -1 for id_ in ids], dtype=np.int32)

@@ -14,7 +14,7 @@ from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
+from kg2rag.knowledge.graph.graph_io import check_free, write_failures, write_graph
 from kg2rag.types import Triple
 
 FOUND = Extraction(

@@ -104,7 +104,7 @@ def test_an_acronym_with_two_long_forms_beside_it_or_none_is_neither(mentions: S
 def test_names_that_a_number_a_beginning_or_an_ending_tells_apart_are_two(
     one: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolution, "LEAST", 0.8)
+    monkeypatch.setattr(resolution, "MIN_AGREEMENT", 0.8)
     assert merges(graph_of((one, "0"), (other, "1"))) == []
 
 

@@ -29,7 +29,7 @@ from kg2rag.extraction.importers.saved import (
     write_jsonl,
     write_tables,
 )
-from kg2rag.knowledge.graph.csr import Codes, incidence
+from kg2rag.knowledge.graph.csr import Codes, Incidence, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.records import DataError, as_parquet, read_parquet, reading, sha256
 from kg2rag.types import Corpus
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from kg2rag.knowledge.graph import KnowledgeGraph
-PASSAGE = "passage:"
+
+PASSAGE = "passage:"  # before the id, in the name of a passage's node
+EDGE_FIELDS = ("relation", "description", "strength", "confidence", "passage_id")
 
 
 def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiGraph:
@@ -46,29 +48,44 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
 
     Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
     them); edges relation, description, strength, confidence, passage_id and order (the number of the triple).
-    `passages` : every passage becomes a node "passage:<id>" too (kind "passage", `passage_id`), with an edge of kind
-    "mention" and its count from each entity named in it. Without them, mentions outside triples cannot come back.
+
+    Parameters
+    ----------
+    passages : add a node "passage:<id>" for every passage (kind "passage", `passage_id`), with an edge of kind
+        "mention" and its count from each entity named in it. Without them, mentions outside triples cannot be read
+        back.
     """
     import networkx as nx
 
-    out = nx.MultiDiGraph()
-    rows = zip(graph.names, graph.types, graph.descriptions, graph.aliases, graph.mention_counts.tolist(), strict=True)
-    for name, type_, description, aliases, mentions in rows:
-        known = {"type": type_, "description": description, "aliases": json.dumps(aliases, ensure_ascii=False)}
-        out.add_node(name, kind="entity", **known, mentions=mentions)
-    told = ("relation", "description", "strength", "confidence", "passage_id")
-    for index, triple in enumerate(map(graph.triple, range(graph.n_triples))):
-        about = {name: getattr(triple, name) for name in told}
-        out.add_edge(triple.head, triple.tail, kind="triple", **about, order=index)
+    exported = nx.MultiDiGraph()
+    counts = graph.mention_counts.tolist()
+    for entity, name in enumerate(graph.names):
+        exported.add_node(
+            name,
+            kind="entity",
+            type=graph.types[entity],
+            description=graph.descriptions[entity],
+            aliases=json.dumps(graph.aliases[entity], ensure_ascii=False),
+            mentions=counts[entity],
+        )
+    for index in range(graph.n_triples):
+        triple = graph.triple(index)
+        fields = {field: getattr(triple, field) for field in EDGE_FIELDS}
+        exported.add_edge(triple.head, triple.tail, kind="triple", **fields, order=index)
     if passages:
-        for id_ in graph.passage_ids:
-            if PASSAGE + id_ in out:
-                raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
-            out.add_node(PASSAGE + id_, kind="passage", passage_id=id_)
-        columns = (graph.mentions.owners, graph.mentions.others, graph.mentions.counts)
-        for entity, row, count in zip(*(column.tolist() for column in columns), strict=True):
-            out.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
-    return out
+        _add_passages(exported, graph)
+    return exported
+
+
+def _add_passages(exported: nx.MultiDiGraph, graph: KnowledgeGraph) -> None:
+    """Add the passages to a networkx graph, and an edge to each from every entity named in it."""
+    for id_ in graph.passage_ids:
+        if PASSAGE + id_ in exported:
+            raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
+        exported.add_node(PASSAGE + id_, kind="passage", passage_id=id_)
+    columns = (graph.mentions.owners, graph.mentions.others, graph.mentions.counts)
+    for entity, row, count in zip(*(column.tolist() for column in columns), strict=True):
+        exported.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
 
 
 VERSION = 5  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
@@ -80,11 +97,12 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     | {"strength": pa.float32(), "confidence": pa.float32(), "description": _TEXT},
     "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
 }
+MAX_WEIGHTS = {"strength": 10.0, "confidence": 1.0}
 AGAIN = "Save the graph again."
 
 
 def save(graph: KnowledgeGraph, directory: Path | str) -> None:
-    """Write the three files into a directory, which is made where it is missing.
+    """Write the three files into a directory, which is made if it is missing.
 
     FileExistsError : a file would be overwritten that kg2rag did not write, or that was edited since.
     """
@@ -115,44 +133,69 @@ def write_files(graph: KnowledgeGraph, directory: Path) -> None:
 
 
 def read(directory: Path, corpus: Corpus) -> dict[str, Any]:
-    """The fields of a graph that `save` wrote, but for the passage ids."""
+    """The fields of a graph that `save` wrote, but for the passage ids.
+
+    Raises
+    ------
+    FileNotFoundError : a file is missing.
+    DataError : a file is damaged, has other columns, or names an entity or passage that is not there.
+    """
     for file in COLUMNS:
         if not (directory / file).is_file():
             raise FileNotFoundError(f"{directory} lacks {file}. A saved graph has {', '.join(COLUMNS)}.")
-    about, facts, named = (directory / file for file in COLUMNS)
-    entities, triples, mentions = (_table(file) for file in (about, facts, named))
+    entities = _table(directory / "entities.parquet")
     names = tuple(entities["name"].to_pylist())
-    owners = _codes(mentions, "entity", names, named)
-    rows = _codes(mentions, "passage_id", corpus.ids, named)
-    relations = tuple(pc.unique(triples["relation"]).to_pylist())
-    descriptions = tuple(dict.fromkeys(("", *pc.unique(triples["description"]).to_pylist())))
-    coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids, "description": descriptions}
-    columns: list[Any] = [_codes(triples, column, values, facts) for column, values in coded.items()]
-    weights = [np.array(triples[column].to_numpy()) for column in ("strength", "confidence")]
-    counts = mentions["count"].to_numpy()
-    sound = [((values > 0) & (values <= most)).all() for values, most in zip(weights, (10.0, 1.0), strict=True)]
-    for fault, found in (
-        (f"{facts}: a strength or confidence is out of range", not all(sound)),
-        (f"{named}: a count is below 1", (counts < 1).any()),
-        (f"{about}: two entities have one name", len(set(names)) < len(names)),
-    ):
-        if found:
-            raise DataError(f"{fault}. {AGAIN}")
-    with reading(about, AGAIN):
-        notes = json.loads(entities.schema.metadata[_NOTES])
-        if not all(isinstance(count, int) for count in notes.values()):
-            raise DataError(f"{about}: its notes are no counts by cause. {AGAIN}")
+    if len(set(names)) < len(names):
+        raise DataError(f"{directory / 'entities.parquet'}: two entities have one name. {AGAIN}")
     return {
         "names": names,
         "types": tuple(entities["type"].to_pylist()),
         "descriptions": tuple(entities["description"].to_pylist()),
         "aliases": tuple(map(tuple, entities["aliases"].to_pylist())),
-        "relations": relations,
-        "triples": TripleTable(*columns[:4], *weights, *columns[4:]),
-        "triple_descriptions": descriptions,
-        "mentions": incidence(owners, rows, counts, len(names)),
-        "notes": notes,
+        "mentions": _read_mentions(directory / "mentions.parquet", names, corpus),
+        **_read_triples(directory / "triples.parquet", names, corpus),
+        "notes": _read_notes(directory / "entities.parquet", entities),
     }
+
+
+def _read_mentions(path: Path, names: Sequence[str], corpus: Corpus) -> Incidence:
+    table = _table(path)
+    counts = table["count"].to_numpy()
+    if (counts < 1).any():
+        raise DataError(f"{path}: a count is below 1. {AGAIN}")
+    entities = _codes(table, "entity", names, path)
+    rows = _codes(table, "passage_id", corpus.ids, path)
+    return incidence(entities, rows, counts, len(names))
+
+
+def _read_triples(path: Path, names: Sequence[str], corpus: Corpus) -> dict[str, Any]:
+    """The triples of a file, their relations and their descriptions."""
+    table = _table(path)
+    weights = {column: np.array(table[column].to_numpy()) for column in MAX_WEIGHTS}
+    for column, largest in MAX_WEIGHTS.items():
+        if not ((weights[column] > 0) & (weights[column] <= largest)).all():
+            raise DataError(f"{path}: a {column} is not in (0, {largest:g}]. {AGAIN}")
+    relations = tuple(pc.unique(table["relation"]).to_pylist())
+    descriptions = tuple(dict.fromkeys(("", *pc.unique(table["description"]).to_pylist())))
+    triples = TripleTable(
+        heads=_codes(table, "head", names, path),
+        relations=_codes(table, "relation", relations, path),
+        tails=_codes(table, "tail", names, path),
+        passages=_codes(table, "passage_id", corpus.ids, path),
+        strengths=weights["strength"],
+        confidences=weights["confidence"],
+        descriptions=_codes(table, "description", descriptions, path),
+    )
+    return {"triples": triples, "relations": relations, "triple_descriptions": descriptions}
+
+
+def _read_notes(path: Path, table: pa.Table) -> dict[str, int]:
+    """The counts by cause in the metadata of a table."""
+    with reading(path, AGAIN):
+        notes: dict[str, int] = json.loads(table.schema.metadata[_NOTES])
+        if not all(isinstance(count, int) for count in notes.values()):
+            raise DataError(f"{path}: its notes are no counts by cause. {AGAIN}")
+    return notes
 
 
 def _table(file: Path) -> pa.Table:
@@ -167,17 +210,17 @@ def _table(file: Path) -> pa.Table:
 
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:
-    """The place of every cell of a column in `values`; -1 for null."""
+    """The position of every cell of a column in `values`; -1 for null."""
     cells = table[column].cast(_TEXT)
-    places = pc.index_in(cells, value_set=pa.array(values, _TEXT))
-    unknown = pc.and_(pc.is_null(places), pc.is_valid(cells))
+    positions = pc.index_in(cells, value_set=pa.array(values, _TEXT))
+    unknown = pc.and_(pc.is_null(positions), pc.is_valid(cells))
     if pc.any(unknown).as_py():
-        where = "corpus" if column == "passage_id" else "entity table"
+        owner = "corpus" if column == "passage_id" else "entity table"
         raise DataError(
-            f"{file}: column {column!r} names {cells.filter(unknown)[0].as_py()!r}, which the {where} lacks. "
-            "Load a graph over the corpus it was built on."
+            f"{file}: column {column!r} names {cells.filter(unknown)[0].as_py()!r}, which the {owner} lacks. "
+            "Load a graph over the corpus that it was built on."
         )
-    return np.array(pc.fill_null(places, -1).to_numpy(), dtype=np.int32)
+    return np.array(pc.fill_null(positions, -1).to_numpy(), dtype=np.int32)
 
 
 # The folder of a build: the graph, the extraction, `build.json`; `kg2rag.extraction.importers.saved` reads it.
@@ -224,7 +267,8 @@ def write_graph(
         write_files(graph, partial)
         write_tables(extraction, partial)
         written = sorted(file for file in partial.rglob("*") if file.is_file())
-        if failed := list(failures):
+        failed = list(failures)
+        if failed:
             write_jsonl(failed, partial / FAILED)  # after the listing: a later build may write it again
         about = About(
             version=version("kg2rag"),
@@ -241,7 +285,7 @@ def write_graph(
 
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
-    """Write the list of failures where no graph is written; the file. An existing graph is kept."""
+    """Write the list of failures of a build without a graph; its path. An existing graph is kept."""
     with new_outputs(directory, "graph", keep_former=True) as partial:
         write_jsonl(failures, partial / FAILED)
     return directory / FAILED
