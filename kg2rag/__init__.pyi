@@ -67,11 +67,13 @@ from .retrievers.linking.linkers import PhraseLinker as PhraseLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.pattern import Pattern as Pattern
+from .retrievers.published.graphrag_local import GraphRAGLocal as GraphRAGLocal
 from .retrievers.published.hipporag.retrievers import HippoRAG as HippoRAG
 from .retrievers.published.hipporag.retrievers import HippoRAG2 as HippoRAG2
 from .retrievers.published.kg2rag.official import KG2RAGOfficial as KG2RAGOfficial
 from .retrievers.published.kg2rag.paper import Expand as Expand
 from .retrievers.published.kg2rag.paper import Organise as Organise
+from .retrievers.published.lightrag import LightRAG as LightRAG
 from .retrievers.published.linear_rag import LinearRAG as LinearRAG
 from .retrievers.published.practical_graphrag import PracticalGraphRAG as PracticalGraphRAG
 from .retrievers.published.proprag import PathSearch as PathSearch

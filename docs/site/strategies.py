@@ -41,6 +41,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Query expansion and fusion": ("expansion_queries", "dynamic_hybrid", "practical_graphrag"),
     "Walks": ("linearrag", "hippo1", "hippo2"),
     "Paths and trees": ("proprag", "kg2rag", "kg2rag_official"),
+    "Described entities and relations": ("lightrag", "graphrag_local"),
 }
 """Heading of the index -> its systems; a system of no group stands below *Other systems*."""
 

@@ -220,6 +220,7 @@ def _fused_ranking(
     values[positions] = method.values(ranking)
     if counted is not None:
         values[positions[~counted]] = np.nan
+        scores[positions[~counted]] = np.nan
     contributions[:] = method.contributions(values, weight)
     labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
     return FusedRanking(name, method.term(name, weight), labels, contributions, values, scores, stage_codes)
@@ -253,7 +254,8 @@ def fuse_rankings(
     ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
     rank", or "dense scaled"). Their notes are kept as inputs.
 
-    `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one.
+    `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one that
+    does. The parts of a hit have nothing of a ranking in which it does not count.
     """
     kind = named_method(method, constant)
     names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])

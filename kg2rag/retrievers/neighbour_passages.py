@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.paths import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import Link, Linker
@@ -63,6 +63,17 @@ def related_entities(
             if near.entity not in best or by(found) > by(best[near.entity]):
                 best[near.entity] = found
     return sorted(best.values(), key=lambda near: -by(near))
+
+
+def described_entities(kb: KnowledgeBase) -> DenseIndex:
+    """Cosine search over the entities, each as "name: description", or its name if nothing describes it."""
+
+    def build() -> DenseIndex:
+        pairs = zip(kb.graph.names, kb.graph.descriptions, strict=True)
+        texts = [f"{name}: {description}" if description else name for name, description in pairs]
+        return DenseIndex(kb.encode(texts))
+
+    return kb.cached("described entities", build)
 
 
 def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:

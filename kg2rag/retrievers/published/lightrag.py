@@ -1,0 +1,170 @@
+"""Query -> the passages of the entities and relations whose descriptions lie nearest to it, over a described graph.
+
+After LightRAG [1] and the behaviour of its releases from 1.4 on: nearest entities ("local") and relations ("global"),
+the passages of each by how many of those found name them, and their quotas. Ours: the query itself stands for the
+keywords that a language model writes there, so that no model is asked; a graph without descriptions is searched by its
+names. Passages are ranked by their place in the list that the package gives to its reader.
+
+[1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", 2024.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Literal
+
+import numpy as np
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.dense import Dense, VectorRetriever, dense_fallback
+from kg2rag.retrievers.neighbour_passages import described_entities
+from kg2rag.types import Cosine, Count, FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking
+
+COLOUR = "#B15928"  # in plots
+
+MODES = {
+    "local": ("entities",),
+    "global": ("relations",),
+    "hybrid": ("entities", "relations"),
+    "mix": ("dense", "entities", "relations"),
+}
+"""Mode -> the lists of passages that take turns in the ranking."""
+UNLIKE = "no entity or relation of the graph is similar to the query"
+
+
+@dataclass(frozen=True)
+class LightRAGNotes(Notes):
+    """The relations found, nearest first; the entities found are those of every note."""
+
+    relations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LightRAG(VectorRetriever):
+    """Passages of the nearest entities, of the nearest relations, and in "mix" the nearest passages, in turn.
+
+    A ranking may be short: no list goes beyond what was found. If nothing of the graph is similar to a query, it gets
+    the dense ranking, with a warning. A hit's stage is the list that placed it, its score
+    1 / place.
+
+    Parameters
+    ----------
+    mode : "local" (entities), "global" (relations), "hybrid" (both) or "mix" (both and the dense ranking).
+    nearest : entities, relations and dense hits found, at most, of each.
+    min_cosine : less similar entities and relations are not found.
+    max_chunks : passages of the first entity or relation found, at most; the last one gives one, others in between.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    mode: Literal["local", "global", "hybrid", "mix"] = "mix"
+    nearest: Count = 40
+    min_cosine: Cosine = 0.2
+    max_chunks: Count = 5
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One search of entities, one of relations and one of passages for the batch."""
+        if not queries:
+            return []
+        vectors = self.kb.encode_queries(queries)
+        entities = self._nearest("entities", vectors)
+        relations = self._nearest("relations", vectors)
+        dense = Dense(self.kb).retrieve_batch(queries, self.nearest)
+        rankings = []
+        columns = zip(queries, entities, relations, dense, self.kb.candidates(queries), strict=True)
+        for query, found_entities, found_relations, dense_ranking, mask in columns:
+            if len(found_entities[0]) or len(found_relations[0]):
+                ranking = self._rank(query, found_entities, found_relations, dense_ranking, mask).top(k)
+            else:
+                (ranking,) = dense_fallback(self.kb, [query], k, UNLIKE)
+            rankings.append(ranking)
+        return rankings
+
+    def _nearest(self, kind: Literal["entities", "relations"], vectors: Matrix) -> list[tuple[IntArray, FloatArray]]:
+        """The entities or triples found for each query, nearest first, and their cosines."""
+        graph = self.kb.graph
+        n_items = graph.n_entities if kind == "entities" else graph.n_triples
+        if kind not in MODES[self.mode] or not n_items:
+            return [(np.empty(0, dtype=np.int64), np.empty(0))] * len(vectors)
+        index = described_entities(self.kb) if kind == "entities" else self.kb.triple_vectors
+        found = []
+        for rows, cosines in index.search(vectors, self.nearest):
+            is_similar = cosines >= self.min_cosine
+            found.append((rows[is_similar], cosines[is_similar]))
+        return found
+
+    def _rank(
+        self,
+        query: Query,
+        found_entities: tuple[IntArray, FloatArray],
+        found_relations: tuple[IntArray, FloatArray],
+        dense: Ranking,
+        mask: IntArray | None,
+    ) -> Ranking:
+        graph = self.kb.graph
+        entities, cosines = found_entities
+        relations, _ = found_relations
+        of_entities = [graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.tolist()]
+        of_relations = [graph.triples.passages[[index]].astype(np.int64) for index in relations.tolist()]
+        lists = {
+            "dense": dense.rows.tolist(),
+            "entities": passages_by_quota(_allowed(of_entities, mask), self.max_chunks),
+            "relations": passages_by_quota(_allowed(of_relations, mask), self.max_chunks),
+        }
+        stages = MODES[self.mode]
+        placed: dict[int, int] = {}  # corpus row -> the number of the list that placed it
+        for turn in zip_longest(*(lists[stage] for stage in stages)):
+            for number, row in enumerate(turn):
+                if row is not None:
+                    placed.setdefault(row, number)
+        pairs = zip(entities.tolist(), cosines.tolist(), strict=True)
+        notes = LightRAGNotes(
+            "1 / place",
+            {stage: "dense" if stage == "dense" else "graph" for stage in stages},
+            entities=tuple(LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs),
+            relations=tuple(str(graph.triple(index)) for index in relations.tolist()),
+        )
+        places = np.arange(1.0, len(placed) + 1)
+        return Ranking.from_scores(
+            query.id,
+            list(placed),
+            1 / places,
+            self.kb.corpus.ids,
+            stages=stages,
+            stage_codes=np.array(list(placed.values()), dtype=np.int64),
+            score_parts={"place": places},
+            notes=notes,
+        )
+
+
+def _allowed(groups: Sequence[IntArray], mask: IntArray | None) -> list[list[int]]:
+    """The corpus rows of each group that may be returned; -1 stands for no passage."""
+    allowed = []
+    for rows in groups:
+        rows = rows[rows >= 0]
+        if mask is not None:
+            rows = rows[np.isin(rows, mask)]
+        allowed.append(rows.tolist())
+    return allowed
+
+
+def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
+    """The rows of groups, in the order of the groups, each row once.
+
+    A row belongs to the first group that has it; within a group, rows of more groups come first, then the first in the
+    corpus. The first group gives at most `most` rows, the last one, those in between by a straight line.
+
+    >>> passages_by_quota([[1, 2, 3], [3], [4, 5]], most=2)
+    [3, 1, 4]
+    """
+    n_groups = Counter(row for rows in groups for row in rows)
+    taken: set[int] = set()
+    ordered: list[int] = []
+    for position, rows in enumerate(groups):
+        own = [row for row in sorted(rows, key=lambda row: (-n_groups[row], row)) if row not in taken]
+        taken.update(own)
+        step = (most - 1) / max(len(groups) - 1, 1)
+        ordered += own[: round(most - position * step)]
+    return ordered
