@@ -99,7 +99,7 @@ def compare(
     **{name: f"options=CompareOptions({name}=…)" for name in CompareOptions.__dataclass_fields__},
 )
 def compare(
-    systems: Any,
+    systems: Systems | SystemsOfSets,
     data: QADataset | Sets,
     *,
     metrics: Metrics = DEFAULT_METRICS,

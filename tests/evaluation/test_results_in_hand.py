@@ -107,3 +107,19 @@ def test_a_saved_comparison_without_texts_shows_the_questions_of_the_data_it_is_
     assert [question[1] for question in held["questions"]] == ["First?", "Second?", "Third?"]
     ids_only = json.loads(questions_json(loaded.rankings, loaded.per_query, loaded.sheet))
     assert [question[1] for question in ids_only["questions"]] == ["", "", ""]
+
+
+def test_the_table_says_which_runs_were_read_from_the_store_and_the_saved_files_do_not(kb_of, tmp_path) -> None:
+    kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
+    data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}])
+
+    def compared() -> Comparison:
+        return compare({"words": kg2rag.BM25(kb, k1=1.25), "mine": lambda *_: ["p1"]}, data, metrics=["mrr"])
+
+    first, second = compared(), compared()
+    first.save(tmp_path / "first")
+    second.save(tmp_path / "second")
+    assert (first.stored, list(second.stored)) == ({}, ["words"])
+    assert "Read from the store: words (computed 20" in second.to_markdown()
+    assert "Not kept in the store: mine" in second.to_markdown()
+    assert "Read from the store" not in (tmp_path / "second" / "report.html").read_text()
