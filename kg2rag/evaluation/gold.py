@@ -20,12 +20,13 @@ from kg2rag.types import GoldUnit, IntArray, QADataset, Query, Ranking, called
 
 EQUAL = 2e-6
 """Share by which the score of a hit may lie above the one before: scores are rounded before they order."""
+REMEDY = "Load the data set with its sentences, or leave the support_* metrics out."
 
 
 class Gold(NamedTuple):
-    """What a data set's questions are judged by, one mapping each: id -> grade, and number -> grade.
+    """The gold of each question: id -> grade, and number -> grade.
 
-    `documents`, where these are judged: (n_passages,) the number of each passage's document, and the documents' ids.
+    `documents`, if these are judged: (n_passages,) the number of each passage's document, and the documents' ids.
     """
 
     by_id: Sequence[Mapping[str, int]]
@@ -33,27 +34,39 @@ class Gold(NamedTuple):
     documents: tuple[IntArray, Sequence[str]] | None
 
 
-@lru_cache(maxsize=2)  # every system and budget of tokens of a comparison is judged by the same
+@lru_cache(maxsize=2)  # every system and every token budget of a comparison is judged by the same gold
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     """The gold of a data set by what is judged; a document has the highest grade of its gold passages.
 
-    ValueError: an unknown unit, or one the data cannot judge.
+    Raises ValueError: an unknown unit, or one that the data cannot judge.
     """
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
-    if unit == "passage" and data.unit == "document":
-        raise ValueError(f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'.")
-    corpus, documents, gold = data.corpus, None, [question.gold for question in data.questions]
-    number: Callable[[str], int] = corpus.row
-    if unit == "document":
-        codes, ids = pd.factorize(np.array(corpus.doc_ids, dtype=object))
-        documents, number = (codes, ids.tolist()), dict(zip(ids, range(len(ids)), strict=True)).__getitem__
-        if data.unit == "passage":
-            # By rising grade, so that the highest is kept.
-            graded = [sorted(grades.items(), key=lambda item: item[1]) for grades in gold]
-            gold = [{corpus.doc_ids[corpus.row(id_)]: grade for id_, grade in one} for one in graded]
-    by_number = [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
-    return Gold(gold, by_number, documents)
+    if unit == "passage":
+        if data.unit == "document":
+            raise ValueError(
+                f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
+            )
+        gold = [question.gold for question in data.questions]
+        return Gold(gold, _by_number(gold, data.corpus.row), None)
+    codes, ids = pd.factorize(np.array(data.corpus.doc_ids, dtype=object))
+    numbers = {doc_id: number for number, doc_id in enumerate(ids)}
+    gold = [_document_grades(question.gold, data) for question in data.questions]
+    return Gold(gold, _by_number(gold, numbers.__getitem__), (codes, ids.tolist()))
+
+
+def _by_number(gold: Sequence[Mapping[str, int]], number_of: Callable[[str], int]) -> list[dict[int, int]]:
+    return [{number_of(gold_id): grade for gold_id, grade in grades.items()} for grades in gold]
+
+
+def _document_grades(grades: Mapping[str, int], data: QADataset) -> Mapping[str, int]:
+    """The grades of documents: those of the gold, or the highest grade of the gold passages of each."""
+    if data.unit == "document":
+        return grades
+    document_grades: dict[str, int] = {}
+    for passage_id, grade in sorted(grades.items(), key=lambda item: item[1]):  # by rising grade: the highest stays
+        document_grades[data.corpus.doc_ids[data.corpus.row(passage_id)]] = grade
+    return document_grades
 
 
 def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:
@@ -64,9 +77,9 @@ def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) ->
     document, ids = gold.documents
     judged = []
     for ranking in rankings:
-        of_hits = document[ranking.rows]
-        first = np.sort(np.unique(of_hits, return_index=True)[1])
-        judged.append(Ranking(ranking.query_id, of_hits[first], ranking.scores[first], ids))
+        documents = document[ranking.rows]
+        first = np.sort(np.unique(documents, return_index=True)[1])
+        judged.append(Ranking(ranking.query_id, documents[first], ranking.scores[first], ids))
     return judged, gold
 
 
@@ -79,47 +92,62 @@ def supporting_sentences(
 
     Raises ValueError: a question without supporting sentences, or a corpus without a sentence split.
     """
-    if lacking := [question.id for question in data.questions if not question.supporting]:
+    unsupported = [question.id for question in data.questions if not question.supporting]
+    if unsupported:
         raise ValueError(
-            f"{data.name}: {len(lacking)} of {len(data)} questions have no supporting sentences (first: {lacking[0]!r})"
-            ". The support_* metrics need them; leave these metrics out."
+            f"{data.name}: {len(unsupported)} of {len(data)} questions have no supporting sentences (first: "
+            f"{unsupported[0]!r}). The support_* metrics need them; leave these metrics out."
         )
-    number: dict[tuple[str, int], int] = {}
-    gold = [{number.setdefault(sentence, len(number)): 1 for sentence in q.supporting} for q in data.questions]
-    (first, count), ids, returned = sentence_spans(data), data.corpus.doc_ids, []
+    numbers: dict[tuple[str, int], int] = {}
+
+    def number_of(sentence: tuple[str, int]) -> int:
+        return numbers.setdefault(sentence, len(numbers))
+
+    gold = [{number_of(sentence): 1 for sentence in question.supporting} for question in data.questions]
+    first, count = sentence_spans(data)
+    doc_ids = data.corpus.doc_ids
+    returned = []
     for ranking in rankings:
-        rows = ranking.rows[:k].tolist()
-        found = ((ids[row], at) for row in rows for at in range(int(first[row]), int(first[row] + count[row])))
-        returned.append(list(dict.fromkeys(number.setdefault(sentence, len(number)) for sentence in found)))
+        sentences: list[int] = []
+        for row in ranking.rows[:k].tolist():
+            indices = range(int(first[row]), int(first[row] + count[row]))
+            sentences += [number_of((doc_ids[row], index)) for index in indices]
+        returned.append(list(dict.fromkeys(sentences)))
     return gold, returned
 
 
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
 
-    Where no passage has more than one sentence, passages are sentences and `position` is the index. Elsewhere the
-    passages of a document, by position, number their sentences consecutively.
+    If no passage has more than one sentence, passages are sentences and `position` is the index. Otherwise the passages
+    of a document, by position, number their sentences consecutively.
     """
     corpus = data.corpus
     lengths = pc.list_value_length(corpus.table["sentences"])
     count = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
     position = np.asarray(corpus.table["position"], dtype=np.int64)
-    remedy = "Load the data set with its own sentences, or leave the support_* metrics out."
     if count.max() <= 1:
-        # Paragraphs without a sentence split look like sentences; a supporting index beyond the first tells.
-        beyond = [(q.id, one) for q in data.questions for one in q.supporting if one[1] > 0]
-        if beyond and not position.any():
-            raise ValueError(
-                f"{data.name}, question {beyond[0][0]!r}: supporting sentence {beyond[0][1]!r}, but the corpus has no "
-                f"sentences: its passages have neither a split nor positions. {remedy}"
-            )
+        if not position.any():
+            _require_first_sentences(data)
         return position, np.ones_like(count)
     if (count == 0).any():
-        id_ = corpus.ids[int(np.argmin(count))]
-        raise ValueError(f"{data.name}, passage {id_!r}: the source's sentence split is missing. {remedy}")
+        passage_id = corpus.ids[int(np.argmin(count))]
+        raise ValueError(f"{data.name}, passage {passage_id!r}: the source's sentence split is missing. {REMEDY}")
     order = np.argsort(position, kind="stable")
-    before = pd.Series(count[order]).groupby(np.array(corpus.doc_ids, dtype=object)[order]).cumsum() - count[order]
-    return before.to_numpy()[np.argsort(order)], count
+    documents = np.array(corpus.doc_ids, dtype=object)[order]
+    first = pd.Series(count[order]).groupby(documents).cumsum() - count[order]
+    return first.to_numpy()[np.argsort(order)], count
+
+
+def _require_first_sentences(data: QADataset) -> None:
+    """Raise ValueError if a supporting sentence is not its document's first: then paragraphs have no sentence split."""
+    for question in data.questions:
+        for sentence in question.supporting:
+            if sentence[1] > 0:
+                raise ValueError(
+                    f"{data.name}, question {question.id!r}: supporting sentence {sentence!r}, but the corpus has no "
+                    f"sentences: its passages have neither a split nor positions. {REMEDY}"
+                )
 
 
 def check_rankings(
@@ -136,49 +164,66 @@ def check_rankings(
     ranking is longer than `k`, has rows or ids that the corpus lacks, a passage twice, rising scores, or a hit that is
     not among its query's candidates.
     """
-    run, asked = f"run {name!r}" if name else "this run", data.queries if queries is None else queries
-    if strange := [ranking for ranking in rankings if not isinstance(ranking, Ranking)]:
-        raise TypeError(f"{run} contains {called(strange[0])} where a Ranking is needed; see Ranking.from_scores.")
-    wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
-    present = set(given)
-    if lacking := [id_ for id_ in wanted if id_ not in present]:
+    run = f"run {name!r}" if name else "this run"
+    if queries is None:
+        queries = data.queries
+    for ranking in rankings:
+        if not isinstance(ranking, Ranking):
+            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.from_scores.")
+    _require_query_ids(run, [ranking.query_id for ranking in rankings], [query.id for query in queries])
+    for ranking, query in zip(rankings, queries, strict=True):
+        problem = _fault_of_rows(ranking, data, k) or _fault_of_hits(ranking, query)
+        if problem:
+            raise ValueError(f"{run}, query {ranking.query_id!r}: {problem}")
+
+
+def _require_query_ids(run: str, query_ids: Sequence[str], expected: Sequence[str]) -> None:
+    """Raise ValueError unless the rankings are those of the queries, in their order."""
+    present = set(query_ids)
+    missing = [query_id for query_id in expected if query_id not in present]
+    if missing:
         raise ValueError(
-            f"{run} lacks {len(lacking)} of {len(wanted)} queries (first: {lacking[0]!r}). "
+            f"{run} lacks {len(missing)} of {len(expected)} queries (first: {missing[0]!r}). "
             "Every query needs a ranking, if an empty one."
         )
-    if given != wanted:
-        raise ValueError(f"{run} has {len(given)} rankings for {len(wanted)} queries, or not in their order.")
-    for ranking, query in zip(rankings, asked, strict=True):
-        if wrong := _wrong(ranking, query, data, k):
-            raise ValueError(f"{run}, query {ranking.query_id!r}: {wrong}")
+    if query_ids != expected:
+        raise ValueError(f"{run} has {len(query_ids)} rankings for {len(expected)} queries, or not in their order.")
 
 
-def _wrong(ranking: Ranking, query: Query, data: QADataset, k: int | None) -> str:
-    """What forbids to judge a ranking; "" where nothing does."""
-    rows, ids, build = ranking.rows, data.corpus.ids, "Build rankings with Ranking.from_scores."
+def _fault_of_rows(ranking: Ranking, data: QADataset, k: int | None) -> str:
+    """What is wrong with the number, the rows or the ids of the hits; "" if nothing is."""
+    rows, ids = ranking.rows, data.corpus.ids
     if k is not None and len(rows) > k:
         return f"{len(rows)} hits where at most {k} were requested."
-    if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):
-        return f"a hit at row {rows.max()}, but the corpus has {len(ids)} passages."
+    outside = rows[(rows < 0) | (rows >= len(ids))]
+    if len(outside):
+        return f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages."
     if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
         return f"its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
-    if len(np.unique(rows)) != len(rows):
-        return f"a passage is ranked twice. {build}"
+    return ""
+
+
+def _fault_of_hits(ranking: Ranking, query: Query) -> str:
+    """What is wrong with the order or the candidates of the hits; "" if nothing is."""
+    if len(np.unique(ranking.rows)) != len(ranking.rows):
+        return "a passage is ranked twice. Build rankings with Ranking.from_scores."
     rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])
     if rises.any() or not np.isfinite(ranking.scores).all():
-        return f"scores must be finite and must not rise. {build}"
-    allowed = query.candidates
-    if allowed is not None and (strangers := sorted(set(ranking.passage_ids) - set(allowed))):
-        return (
-            f"{strangers[0]!r} is not among its {len(allowed)} candidates (setting 'distractor'). A system must honour "
-            "Query.candidates."
-        )
-    return ""
+        return "scores must be finite and must not rise. Build rankings with Ranking.from_scores."
+    if query.candidates is None:
+        return ""
+    strangers = sorted(set(ranking.passage_ids) - set(query.candidates))
+    if not strangers:
+        return ""
+    return (
+        f"{strangers[0]!r} is not among its {len(query.candidates)} candidates (setting 'distractor'). A system must "
+        "honour Query.candidates."
+    )
 
 
 @contextmanager
 def noted(where: str) -> Iterator[None]:
-    """Whatever is raised inside is raised on, with a note that says where it happened."""
+    """Add a note that says where to every exception raised inside, and raise it on."""
     try:
         yield
     except Exception as error:

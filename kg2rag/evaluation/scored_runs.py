@@ -144,8 +144,8 @@ def score_runs(
     """
     names = [metric.name for metric in metrics]
     depths = _curve_depths(k)
-    recalls = [Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names]
-    score_run = partial(checked_scores, data=data, metrics=[*metrics, *recalls], unit=unit, tokens=tokens)
+    scored_metrics = _with_recalls(metrics, depths)
+    score_run = partial(checked_scores, data=data, metrics=scored_metrics, unit=unit, tokens=tokens)
     frames_of_seeds = {name: [score_run(run.rankings) for run in seed_runs] for name, seed_runs in runs.items()}
     frames = {name: mean_frame(seed_frames) for name, seed_frames in frames_of_seeds.items()}
     first_rankings = {name: seed_runs[0].rankings for name, seed_runs in runs.items()}
@@ -166,6 +166,12 @@ def score_runs(
 def _curve_depths(k: int) -> list[int]:
     """The depths of the recall curve: those of `DEPTHS` below k, and k."""
     return [*(depth for depth in DEPTHS if depth < k), k]
+
+
+def _with_recalls(metrics: Sequence[Metric], depths: Sequence[int]) -> list[Metric]:
+    """The metrics, and recall at each depth that is not among them."""
+    names = [metric.name for metric in metrics]
+    return [*metrics, *(Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names)]
 
 
 def _all_rankings(runs: Sequence[Run]) -> list[Ranking]:
