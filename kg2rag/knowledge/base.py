@@ -200,17 +200,19 @@ class KnowledgeBase:
         """Titles and names in passages, rare terms that untitled ones share; from the corpus, whatever the graph."""
 
         def read() -> MentionTable:
-            untitled = np.array([not title for title in self.corpus.titles])
+            from kg2rag.extraction.mentions.terms import needs_terms  # compiled: scikit-learn
+
+            joined = needs_terms(self.corpus)
 
             def find(folder: Path) -> None:  # compiled, and not needed where the table is in the store
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import with_terms
 
                 table = find_mentions(self.corpus)
-                (with_terms(table, self.corpus, untitled) if untitled.any() else table).save(folder)
+                (with_terms(table, self.corpus, joined) if joined.any() else table).save(folder)
 
             key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
-            terms = {"terms": TERMS} if untitled.any() else {}
+            terms = {"terms": TERMS} if joined.any() else {}
             return MentionTable.load(self.store.entry("mentions", key | terms, find))
 
         return self.mention_table or self.cached("mentions", read)

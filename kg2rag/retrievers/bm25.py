@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, Query, Ranking, top_with_ties
 
 COLOUR = "#56B4E9"  # in plots
+NO_WORD = "no word of the query is in any passage: bm25 finds nothing"
+
+
+@dataclass(frozen=True)
+class WordNotes(Notes):
+    """`languages` : those whose stop words and stemmers were applied, one for each script; only where not English."""
+
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class BM25(Retriever):
     """BM25 over title and text. A passage that shares no term with the query is no hit, so a ranking may be short.
 
-    `k1`, `b`, `variant`, `stemmer`, `stop_words`: see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
+    `k1`, `b`, `variant`, `stemmer`, `stop_words`, `language`: see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -26,21 +33,38 @@ class BM25(Retriever):
     variant: str = "lucene"
     stemmer: str = "snowball"
     stop_words: bool = True
+    language: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._settings()
 
     def _settings(self) -> LexicalSettings:
-        return LexicalSettings(self.k1, self.b, self.variant, self.stemmer, self.stop_words)
+        return LexicalSettings(self.k1, self.b, self.variant, self.stemmer, self.stop_words, self.language)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Scores every passage for each query; hits have a score above 0."""
-        index, rankings = self.kb.lexical(self._settings()), []
-        ranked = partial(Ranking.from_scores, ids=self.kb.corpus.ids, stages=("bm25",), notes=Notes("bm25", "bm25"))
+        index = self.kb.lexical(self._settings())
+        notes: Notes = Notes("bm25", "bm25")
+        languages = tuple(index.languages.values())
+        if languages != ("english",):
+            notes = WordNotes("bm25", "bm25", languages=languages)
+        rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
-            every = index.scores(query.text)
-            rows = top_with_ties(every, k) if mask is None else mask
-            rows = rows[every[rows] > 0]
-            rankings.append(ranked(query.id, rows, every[rows], score_parts={"bm25": every[rows]}).top(k))
+            scores = index.scores(query.text)
+            rows = top_with_ties(scores, k) if mask is None else mask
+            rows = rows[scores[rows] > 0]
+            warned = notes
+            if not len(rows) and not index.has_word_of(query.text):
+                warned = replace(notes, warning=NO_WORD)
+            ranking = Ranking.from_scores(
+                query.id,
+                rows,
+                scores[rows],
+                self.kb.corpus.ids,
+                stages=("bm25",),
+                score_parts={"bm25": scores[rows]},
+                notes=warned,
+            )
+            rankings.append(ranking.top(k))
         return rankings

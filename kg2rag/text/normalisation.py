@@ -15,9 +15,14 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-WORD = re.compile(r"[^\W_]+(?:[+#]++(?![^\W_]))?")
-"""Letters and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b" is two."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
+from kg2rag.text.scripts import CAPITALS, INVISIBLE, MARKS, SYLLABLES
+
+WORD = re.compile(
+    rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:[+#]++(?![^\W_{SYLLABLES}]))?"
+)
+"""Letters, their marks and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b"
+is two. A letter of a script without blanks between words is a word."""
+_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[{CAPITALS}])|(?<=[。！？｡।॥؟۔])\s*(?=\S)")
 # Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no sentence.
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
@@ -43,7 +48,15 @@ def plain(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)).casefold()
+    return _UNREAD.sub("", unicodedata.normalize("NFKD", text)).casefold()
+
+
+# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic (the marks of other scripts are vowels, or make another letter),
+# and what no reader sees.
+_UNREAD = re.compile(
+    f"[{INVISIBLE}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20dc\u20e1\ufe20-\ufe2f]"
+)
 
 
 _STROKES = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
@@ -96,8 +109,8 @@ def split_sentences(text: str) -> list[str]:
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
 FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
-_REST = r"[\w'’\-]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
-_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
+_REST = rf"[\w'’\-{MARKS}{INVISIBLE}]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
+_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + CAPITALS + "]"
 NAME = re.compile(rf"\b{_CAPITAL}{_REST}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}{_REST})*")
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday

@@ -21,7 +21,7 @@ from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise, split_sen
         ("snake_case__name", "snake case name"),
         ("e\u0301clair", "eclair"),
         ("ﬁlm №5", "film no5"),
-        ("東京", "東京"),
+        ("東京タワー", "東 京 タワー"),
         ("O'Neill & Sons, Ltd.", "o neill sons ltd"),
         ("C, C++, C#", "c c++ c#"),
         ("Notepad++-like a+b #1 C++x", "notepad++ like a b 1 c x"),

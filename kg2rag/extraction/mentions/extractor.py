@@ -224,12 +224,13 @@ class Mentions:
 
         (table, others, notes), titles = find_aliases(corpus, find_mentions(corpus)), corpus.titles
         n_named, untitled = len(table.keys), np.array([not title for title in titles])
-        if self.terms and untitled.any():
-            # Compiled too: scikit-learn.
-            from kg2rag.extraction.mentions.terms import stars, with_terms
+        # Compiled too: scikit-learn.
+        from kg2rag.extraction.mentions.terms import needs_terms, stars, with_terms
 
+        joined = needs_terms(corpus)
+        if self.terms and joined.any():
             known = frozenset(normalise(name) for found in others.values() for name in found)
-            table = with_terms(table, corpus, untitled, known)
+            table = with_terms(table, corpus, joined, known)
         display = table.written(titles)
         strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
         triples: dict[Triple, None] = {}

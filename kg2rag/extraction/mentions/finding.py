@@ -16,10 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kg2rag.extraction.links import links_of
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
+from kg2rag.text.languages import function_words, script_of
 from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, normalise, without_brackets
+from kg2rag.text.scripts import SYLLABLES, search_text
 from kg2rag.types import Corpus, IntArray
 
+_SYLLABLES = SYLLABLES.replace("\\", "")  # of a class of RE2
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
 
 
@@ -44,6 +48,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
         code, at = np.array(codes, dtype=np.int64)[surfaces.indices.to_numpy()], joined.text_of(spans[:, 0])
         phrases.append(np.stack([rows[at], numbers[at], code])[:, code >= 0])
         lower_case.update(word for word in re.findall(r"\w+", joined.text) if word.islower())
+    found.append(_linked(corpus, titles))
     row, sentence, phrase = np.concatenate(phrases, axis=1)
     shared = _shared(list(known), phrase, row, lower_case, titles)
     code = np.where(shared, n_titles + np.cumsum(shared) - 1, -1)[phrase]
@@ -59,6 +64,22 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     return MentionTable(keys, names, n_titles, page_key, page_row, key, row, sentence)
 
 
+def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
+    """(3, n) row, sentence and title of the hyperlinks of passages: what a link leads to is mentioned there.
+
+    The sentence is the first that has the words of the link.
+    """
+    code_of = {key: code for code, key in enumerate(titles.to_pylist())}
+    mentions = []
+    for link in links_of(corpus):
+        code = code_of.get(normalise(corpus.titles[link.target]))
+        if code is not None:
+            sentences = corpus.sentences(link.row)
+            holding = (number for number, sentence in enumerate(sentences) if link.words in sentence)
+            mentions.append((link.row, next(holding, 0), code))
+    return np.array(mentions, dtype=np.int64).reshape(-1, 3).T
+
+
 def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32], NDArray[np.int32]]:
     """The titles, with and without their brackets, none of function words alone, and which passages have them.
 
@@ -69,7 +90,9 @@ def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32
     surfaces = [surface for surfaces in written for surface in surfaces]
     keys = pa.array(map(normalise, surfaces), pa.string())
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
-    kept = np.flatnonzero(~pc.is_in(keys, value_set=no_name).to_numpy(zero_copy_only=False))
+    # A single letter of a script without blanks would be found within every word that has it.
+    lacking = pc.or_(pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"))
+    kept = np.flatnonzero(~lacking.to_numpy(zero_copy_only=False))
     encoded = keys.take(pa.array(kept)).dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
     names = [surfaces[at] for at in kept[np.unique(codes, return_index=True)[1]].tolist()]
@@ -83,12 +106,18 @@ def name_of(phrase: str) -> tuple[str, str] | None:
     >>> name_of("The Hague's"), name_of("In May")
     (('hague', 'Hague'), None)
     """
-    words: Sequence[str] = phrase.split()
-    while words and normalise(words[0]) in FUNCTION_WORDS:
+    words: Sequence[str] = search_text(phrase).split()
+    while words and _is_function_word(normalise(words[0])):
         words = words[1:]
     name = _ENDING.sub("", " ".join(words))
     key = normalise(name)
     return (key, name) if len(key) > 1 and not set(key.split()) <= CALENDAR else None
+
+
+def _is_function_word(key: str) -> bool:
+    """Whether a normalised word is English and no name, or one of no other language of its script."""
+    script = script_of(key)
+    return key in FUNCTION_WORDS or (script != "latin" and key in function_words(script))
 
 
 def _shared(

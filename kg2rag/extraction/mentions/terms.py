@@ -20,11 +20,16 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from kg2rag.extraction.mentions.table import MentionTable, numbered_sentences
 from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, normalise, plain
+from kg2rag.text.scripts import HIRAGANA, MARKS, SYLLABLES, is_caseless, search_text
 from kg2rag.types import Corpus, IntArray
 
 LONGEST, FEWEST = 3, 2  # words of a term, and passages that share it
 SHARE, LEAST = 0.02, 5  # of the passages a term may be in, and how many it may always be in
-_WORD = re.compile(r"[^\W_]+(?:\.\d+)*")
+_WORD = re.compile(
+    rf"[{SYLLABLES}][{MARKS}]*|[^\W_{SYLLABLES}]+(?:[{MARKS}]+[^\W_{SYLLABLES}]*)*(?:\.\d+)*"
+)  # a letter of a script without blanks is a word: a run of them is a term of several
+_GRAMMAR = re.compile(f"[{HIRAGANA}]|[的了是在和有不这那个们我你他她它也就都而及与或于之为以上下中]")
+"""Letters that spell the grammar of Japanese and Chinese rather than terms."""
 _NO_TERM = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|s)?|.")
 _STOPPED = FUNCTION_WORDS | ENGLISH_STOP_WORDS | CALENDAR | {"ll", "ve", "s", "t", "re", "d", "m"}
 
@@ -39,6 +44,13 @@ class Terms:
     sentence: IntArray
 
 
+def needs_terms(corpus: Corpus) -> NDArray[np.bool_]:
+    """(n_passages,) which passages are joined by terms: those without a title, and in scripts without capitals."""
+    texts = corpus.table["text"].to_pylist()
+    pairs = zip(corpus.titles, texts, strict=True)
+    return np.array([not title or is_caseless(text) for title, text in pairs], dtype=bool)
+
+
 def most_passages(n_passages: int) -> int:
     """How many passages a term may be in, of so many."""
     return max(LEAST, int(SHARE * n_passages))
@@ -48,7 +60,7 @@ def shared_terms(corpus: Corpus, wanted: NDArray[np.bool_]) -> Terms:
     """The terms that passages of `wanted`, (n_passages,), share; the others are not read. Memory: 40 bytes a word."""
     words, rows, numbers = _words(corpus, wanted)
     strings, code = words.dictionary.to_pylist(), words.indices.to_numpy().astype(np.int64)
-    stopped = np.array([word in _STOPPED for word in strings], dtype=bool)[code]
+    stopped = np.array([word in _STOPPED or _GRAMMAR.match(word) is not None for word in strings], dtype=bool)[code]
     bare = np.array([_NO_TERM.fullmatch(word) is not None for word in strings], dtype=bool)[code]
     # Of the runs of each length: the places where one begins, and of each place the number of passages and of the run.
     at = np.flatnonzero(~stopped)
@@ -133,7 +145,10 @@ def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArra
     """The words of the passages, in order, and the row and the sentence of each."""
     words, places = [pa.array([], pa.string()).dictionary_encode()], [np.zeros((2, 0), dtype=np.int64)]
     for texts, rows, numbers in numbered_sentences(corpus):
-        split = [_WORD.findall(plain(text)) if read else [] for text, read in zip(texts, wanted[rows], strict=True)]
+        split = [
+            _WORD.findall(plain(search_text(text))) if read else []
+            for text, read in zip(texts, wanted[rows], strict=True)
+        ]
         words.append(pa.array((word for found in split for word in found), pa.string()).dictionary_encode())
         places.append(np.repeat(np.stack([rows, numbers]), [len(found) for found in split], axis=1))
     row, number = np.concatenate(places, axis=1)

@@ -1,4 +1,7 @@
-"""Words -> rows by BM25: bm25s with English stop words and the Snowball stemmer.
+"""Words -> rows by BM25: bm25s, with the stop words and the Snowball stemmer of the language of each script.
+
+Words are Unicode's, in one normal form. Of scripts without blanks between words (Chinese, Japanese, Korean, Thai …),
+the terms are pairs of neighbouring letters, as those of Lucene's CJK analyser.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which BM25 do you mean?",
 ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
@@ -6,24 +9,34 @@ ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from kg2rag.text.code_names import split
+from kg2rag.text.languages import ISO_CODES, guess_languages, script_of, stemmer_of, stop_words
+from kg2rag.text.normalisation import plain
+from kg2rag.text.scripts import MARKS, UNSPACED, search_text
 from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
-VERSION = 2
+VERSION = 3
 """Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
-_WORD = re.compile(r"\w+", re.UNICODE)
+LANGUAGES = ("auto", *ISO_CODES)
+ENGLISH: Mapping[str, str] = {"latin": "english"}
+_WORD = re.compile(rf"[\w{MARKS}]+")
+_RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
+_LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 _NO_TERMS = "no_terms.json"  # the number of rows of a corpus without a single term, which bm25s refuses
+_LANGUAGES = "languages.json"
 
 
 @component
@@ -35,8 +48,9 @@ class LexicalSettings:
     k1 : term-frequency saturation, at least 0.
     b : length normalisation, in [0, 1].
     variant : one of `VARIANTS` [2].
-    stemmer : one of `STEMMERS`; "snowball" is the English Snowball stemmer (Porter 2).
-    stop_words : whether bm25s's English stop words are left out.
+    stemmer : one of `STEMMERS`; "snowball" is the stemmer of each language (of English, Porter 2).
+    stop_words : whether the stop words of each language are left out; those of English are bm25s's.
+    language : one of `LANGUAGES`; "auto" is the one of each script whose stop words the texts have, see `languages`.
     """
 
     k1: Weight = 0.9
@@ -44,37 +58,90 @@ class LexicalSettings:
     variant: Annotated[str, one_of(VARIANTS)] = "lucene"
     stemmer: Annotated[str, one_of(STEMMERS)] = "snowball"
     stop_words: bool = True
+    language: Annotated[str, one_of(LANGUAGES)] = "auto"
 
-    def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier."""
+    def terms(self, text: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
+        """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier.
+
+        `languages` : the language of each script.
+        """
+        terms: list[str] = []
+        for written in _WORD.findall(search_text(text)):
+            for word in _spellings(written):
+                script = script_of(word)
+                language = languages.get(script, "")
+                if not self.stop_words or word not in _stop_words(language):
+                    terms.append(self._stem(word, language))
+        return terms
+
+    def _stem(self, word: str, language: str) -> str:
+        if self.stemmer == "none" or not language:
+            return word
+        stemmer = stemmer_of(self.stemmer if language == "english" and self.stemmer == "porter" else language)
+        stemmed: str = word if stemmer is None else stemmer.stemWord(word)
+        return stemmed
+
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language as texts spell them; of English, those of bm25s."""
+    if not language:
+        return frozenset()
+    if language == "english":
         from bm25s.stopwords import STOPWORDS_EN
 
-        stop = STOPWORDS_EN if self.stop_words else ()
-        words = [word for written in _WORD.findall(text) for word in _spellings(written) if word not in stop]
-        stem = _stemmer(self.stemmer)
-        return words if stem is None else list(stem.stemWords(words))
+        return frozenset(STOPWORDS_EN)
+    return _Accentless(stop_words(language))
+
+
+class _Accentless(frozenset[str]):
+    """Stop words without accents, which a word of any accents may be."""
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and super().__contains__(plain(word))
 
 
 def _spellings(written: str) -> list[str]:
-    """A word in lower case and, of an identifier, its parts beside it.
+    """A word in lower case and, of an identifier, its parts beside it; of scripts without blanks, pairs of letters.
 
-    >>> _spellings("StreamingTextResponse"), _spellings("Word")
-    (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'])
+    >>> _spellings("StreamingTextResponse"), _spellings("Word"), _spellings("東京駅2")
+    (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
     """
-    words = _WORD.findall(written.lower())
-    if "_" not in written and (written[1:].islower() or written.isupper() or written.isdigit()):
+    if not written.isascii():
+        return [term for match in _RUN.finditer(written) for term in _terms_of_run(match[0], match[1])]
+    return _word_and_parts(written)
+
+
+def _terms_of_run(run: str, unspaced: str | None) -> Iterator[str]:
+    if unspaced is None:
+        yield from _word_and_parts(run)
+        return
+    letters = _LETTER.findall(unspaced.lower())
+    if len(letters) == 1:
+        yield letters[0]
+    yield from (first + second for first, second in pairwise(letters))
+
+
+def _word_and_parts(written: str) -> list[str]:
+    words = _WORD.findall(search_text(written.lower()).replace("i\u0307", "i"))  # the lower case of Turkish "İ"
+    has_case = written.lower() != written.upper()
+    if "_" not in written and (written[1:].islower() or written.isupper() or not has_case):
         return words
     parts = split(written)
     return words + [part.lower() for part in parts] if len(parts) > 1 else words
 
 
 class LexicalIndex:
-    """BM25 over a corpus; build with `LexicalIndex.write`, then open the folder it wrote."""
+    """BM25 over a corpus; build with `LexicalIndex.write`, then open the folder it wrote.
+
+    `languages` are those of its texts, by script.
+    """
 
     def __init__(self, folder: Path, settings: LexicalSettings) -> None:
         import bm25s
 
         self.settings = settings
+        self.languages: dict[str, str] = json.loads((folder / _LANGUAGES).read_text())
         self._index: Any = None
         if (empty := folder / _NO_TERMS).is_file():
             self._n_rows = int(empty.read_text())
@@ -87,18 +154,22 @@ class LexicalIndex:
 
     @staticmethod
     def write(folder: Path, contents: Iterable[str], settings: LexicalSettings) -> None:
-        """Index `contents`, one text a row, into `folder`; each text is read once, and only its terms' codes kept."""
+        """Index `contents`, one text a row, into `folder`; only the codes of a text's terms are kept."""
         import bm25s
 
+        texts = contents if isinstance(contents, Sequence) else list(contents)
+        languages = guess_languages(texts, settings.language)
+        (folder / _LANGUAGES).write_text(json.dumps(languages))
         vocabulary: dict[str, int] = {}
-        known: dict[str, list[int]] = {}  # word as written -> the codes of its terms
+        codes_of: dict[str, list[int]] = {}  # word as written -> the codes of its terms
         rows: list[array[int]] = []  # lists of numbers would take ten times the memory
-        for text in contents:
+        for text in texts:
             rows.append(array("i"))
-            for word in _WORD.findall(text):
-                if word not in known:
-                    known[word] = [vocabulary.setdefault(term, len(vocabulary)) for term in settings.terms(word)]
-                rows[-1].extend(known[word])
+            for word in _WORD.findall(search_text(text)):
+                if word not in codes_of:
+                    terms = settings.terms(word, languages)
+                    codes_of[word] = [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
+                rows[-1].extend(codes_of[word])
         if not vocabulary:
             (folder / _NO_TERMS).write_text(str(len(rows)))
             return
@@ -108,26 +179,27 @@ class LexicalIndex:
 
     def scores(self, query: str) -> FloatArray:
         """(n_rows,) BM25 of every row; 0 where a row has none of the query's terms."""
-        known = self._index.get_tokens_ids(self.settings.terms(query)) if self._index is not None else []
-        if self._index is None or not known:
+        codes = self._codes(query)
+        if not codes:
             return np.zeros(self._n_rows)
-        ids = np.asarray(known, dtype=np.int32)
+        ids = np.asarray(codes, dtype=np.int32)
         scores = self._index.get_scores_from_ids(ids)
         absent = self._index.nonoccurrence_array  # what "bm25l" and "bm25+" give to a row that lacks the term
         if absent is not None:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
-        found: FloatArray = scores.astype(np.float64)
-        return found
+        return np.asarray(scores, dtype=np.float64)
+
+    def has_word_of(self, query: str) -> bool:
+        """Whether any term of the query is in the texts."""
+        return bool(self._codes(query))
+
+    def _codes(self, query: str) -> list[int]:
+        if self._index is None:
+            return []
+        return list(self._index.get_tokens_ids(self.settings.terms(query, self.languages)))
 
 
 def stem(word: str) -> str:
     """The Snowball stem of an English word in lower case."""
-    found: str = _stemmer("snowball").stemWord(word)
-    return found
-
-
-@cache
-def _stemmer(name: str) -> Any:
-    import Stemmer
-
-    return {"none": None, "snowball": Stemmer.Stemmer("english"), "porter": Stemmer.Stemmer("porter")}[name]
+    stemmed: str = stemmer_of("english").stemWord(word)
+    return stemmed

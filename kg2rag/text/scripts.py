@@ -1,0 +1,77 @@
+"""Text of any script -> the form in which it is searched, and the classes of characters that words are made of.
+
+Words follow Unicode (UAX 29, UAX 15): combining marks belong to their letter, a text is in one normal form, and what
+only lays it out (ligatures, wide letters, soft hyphens, characters of no width) is undone. Scripts without blanks
+between words are read character by character. The text that is shown stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+
+def _class_of(wanted: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
+    """The characters of some blocks of Unicode, first and last code point of each, as the inside of a `[class]`."""
+    codes = [code for first, last in blocks for code in range(first, last + 1) if wanted(chr(code))]
+    parts, start = [], 0
+    for place, code in enumerate(codes):
+        if place + 1 == len(codes) or codes[place + 1] != code + 1:
+            parts.append(f"{re.escape(chr(codes[start]))}-{re.escape(chr(code))}")
+            start = place + 1
+    return "".join(parts)
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) in ("Mn", "Mc")
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalnum() and not char.isdigit()
+
+
+MARKS = _class_of(_is_mark, (0x300, 0xFFFF))
+"""Combining marks: accents, and the vowels of Indic scripts, Thai, Arabic and Hebrew."""
+HIRAGANA = _class_of(_is_letter, (0x3041, 0x309F))
+KATAKANA = _class_of(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))
+_HAN = _class_of(_is_letter, (0x3005, 0x3007), (0x3105, 0x312F), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+_HANGUL = _class_of(_is_letter, (0x1100, 0x11FF), (0x3131, 0x318E), (0xAC00, 0xD7FB))
+_SOUTH_EAST_ASIAN = _class_of(_is_letter, (0xE01, 0xEDF), (0x1000, 0x109F), (0x1780, 0x17FF))
+SYLLABLES = HIRAGANA + _HAN + _HANGUL + _SOUTH_EAST_ASIAN
+"""Letters of scripts that set no blanks between words, and of Korean, which sets few; katakana spell one word in a run,
+and are not among them."""
+UNSPACED = SYLLABLES + KATAKANA
+CAPITALS = _class_of(lambda char: unicodedata.category(char) == "Lu", (0x370, 0x2BFF))
+"""Greek, Cyrillic, Armenian, Georgian and other capitals, and those of Latin beyond its extensions A and B."""
+INVISIBLE = "\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+"""Soft hyphens, joiners, marks of direction and variants: they lay a text out, and belong to no word."""
+_CASELESS = re.compile(
+    "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
+)
+_COMPATIBLE = re.compile("[\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffdc]+")  # ligatures, Arabic and wide forms
+_LAYOUT = re.compile(rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]")
+
+
+def search_text(text: str) -> str:
+    r"""A text in the form in which it is searched; the same text where it is plain.
+
+    >>> [search_text(text) for text in ("e\u0301tude", "\ufb01le", "co\u00adop\u200b", "\uff21\uff22")]
+    ['étude', 'file', 'coop', 'AB']
+    """
+    if text.isascii():
+        return text
+    if _COMPATIBLE.search(text):
+        text = _COMPATIBLE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return unicodedata.normalize("NFC", _LAYOUT.sub("", text))
+
+
+def is_caseless(text: str) -> bool:
+    """Whether most letters of a text are of scripts without capitals, so that no capital tells a name.
+
+    >>> is_caseless("長江は中国"), is_caseless("The Yangtze (長江) is a river"), is_caseless("1984")
+    (True, False, False)
+    """
+    if text.isascii():
+        return False
+    return 2 * len(_CASELESS.findall(text)) > sum(map(str.isalpha, text))
