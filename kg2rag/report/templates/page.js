@@ -130,14 +130,14 @@
 
   function explain() {
     const question = state.question;
-    if (!question) return shown.replaceChildren(make("p", {}, "No question matches: take words out of the search, or choose all types."));
+    if (!question) return shown.replaceChildren(make("p", {}, "No question matches. Remove words from the search, or choose all types."));
     const found = data.found[question.at];
     const facts = [["id", question.id], ["type", question.type], ["hops", question.hops]].filter(([, value]) => value !== "unknown");
     if (found && found.answers.length) facts.push(["answer", found.answers.join(" / ")]);
     shown.replaceChildren(
       make("h3", { class: "question" }, make("bdi", {}, question.text || question.id)),
       make("dl", {}, facts.map(([name, value]) => [make("dt", {}, name), make("dd", {}, make("bdi", {}, value))])),
-      found ? goldTable(found) : make("p", { class: "kg2rag-note" }, "This page would be too large with the hits of every question: those of this one were left out."),
+      found ? goldTable(found) : make("p", { class: "kg2rag-note" }, "The hits of this question are left out, to limit the size of the page."),
       make("div", { class: "pair" }, column(question, state.left, state.right, "left"), state.right === state.left ? null : column(question, state.right, state.left, "right")));
   }
 
@@ -204,7 +204,7 @@
   }
 
   const cut = data.found.length < questions.length
-    ? make("p", { class: "kg2rag-note" }, `With hits: the first ${data.found.length} of ${questions.length} questions. The page would be too large with all; of the others it lists the scores.`) : null;
+    ? make("p", { class: "kg2rag-note" }, `The first ${data.found.length} of ${questions.length} questions have their hits, the others only their scores, to limit the size of the page.`) : null;
   place.append(form, ...(cut ? [cut] : []), make("div", { class: "browser" }, make("div", {}, list, make("div", { class: "turn" }, back, forth, count)), shown));
   draw();
   if (window.self !== window.top) window.scrollTo(0, place.offsetTop);  // in a notebook the table stands above the frame
