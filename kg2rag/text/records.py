@@ -94,6 +94,8 @@ def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any
         what = f"not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
     except UnicodeEncodeError as error:
         what = f"{error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
+    except DataError as error:  # of `pairs`
+        what = str(error)
     except RecursionError:
         what = "lists and objects nest too deeply. No format that is read here does."
     except ValueError:  # an integer of more than 4,300 digits

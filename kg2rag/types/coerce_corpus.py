@@ -41,7 +41,10 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     if "text" not in row:
         names = ", ".join(PASSAGE["text"])
         raise DataError(f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}.")
-    id_, position = identifier(row.get("id"), where, number), row.get("position", 0)
+    id_ = identifier(row.get("id"), where, number)
+    position = row.get("position", 0)
+    if isinstance(position, str) and position.strip().isdecimal():  # of a table without types
+        position = int(position)
     if isinstance(position, bool) or not isinstance(position, int) or position < 0:
         wrong(where, number, "position", position, "a whole number from 0")
     document = identifier(row["doc_id"], where, number) if "doc_id" in row else id_

@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class FileEntry:
 
     def dump(self) -> bytes:
         """The entry as bytes for the store."""
-        return zlib.compress(json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        return zlib.compress(json.dumps(vars(self), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
     @classmethod
     def load(cls, data: bytes) -> FileEntry:

@@ -1,0 +1,224 @@
+"""One file never ends a folder: links, packages, outputs, names, sizes; what is left out is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+from file_makers import docx_of, zip_of
+
+import kg2rag
+from kg2rag.compute import Store
+from kg2rag.compute.outputs import write_output
+from kg2rag.datasets import from_folder, from_texts
+from kg2rag.datasets.documents import folder as folder_module
+from kg2rag.datasets.documents import readers
+from kg2rag.datasets.documents.listing import ListedFile
+from kg2rag.datasets.documents.reading import read_bytes
+
+GOOD = {"good.txt": "The ferry Halina leaves."}
+
+
+def reasons(documents):
+    skipped = documents.report[documents.report["status"] == "skipped"]
+    return dict(zip(skipped["document"], skipped["reason"], strict=True))
+
+
+def test_links_that_lead_out_of_the_folder_are_skipped_with_a_reason(tmp_path, read):
+    (tmp_path / "secret.txt").write_text("Password of Ida Berg.")
+    (tmp_path / "elsewhere").mkdir()
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "out.txt").symlink_to(tmp_path / "secret.txt")
+    (docs / "nowhere.txt").symlink_to(tmp_path / "lacking.txt")
+    (docs / "loop.txt").symlink_to(docs / "loop.txt")
+    (docs / "folder").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(docs / "pipe.txt")
+    documents = read(GOOD)
+    assert set(reasons(documents)) == {"out.txt", "nowhere.txt", "loop.txt", "folder", "pipe.txt"}
+    assert len(documents.corpus) == 1
+
+
+def test_packages_are_left_out_and_hidden_files_counted(read):
+    files = {
+        "node_modules/a/b.md": "B.",
+        ".venv/c.md": "C.",
+        "mine/pyvenv.cfg": "",
+        "mine/lib/d.md": "D.",
+        ".e.md": "E.",
+    }
+    documents = read(GOOD | files)
+    assert set(reasons(documents)) == {"node_modules", "mine"}
+    assert documents.source["notes"]["hidden files and folders"] == 2
+
+
+def test_what_kg2rag_wrote_is_no_document(tmp_path, read):
+    (tmp_path / "docs").mkdir()
+    write_output(tmp_path / "docs" / "questions.jsonl", "questions", b'{"question": "Who sails?"}\n')
+    assert "kg2rag" in reasons(read(GOOD))["questions.jsonl"]
+
+
+def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(tmp_path, read, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    name = os.fsencode(tmp_path / "docs") + b"/caf\xe9.txt"
+    with open(name, "w") as file:  # noqa: PTH123
+        file.write("Coffee is served.")
+    listed = folder_module.list_folder
+    gone = ListedFile(tmp_path / "docs" / "gone.txt", "gone.txt")
+    long = ListedFile(tmp_path / "docs" / f"{'x' * 300}.txt", "long.txt")
+    monkeypatch.setattr(
+        folder_module, "list_folder", lambda *args: listed(*args)._replace(files=[*listed(*args).files, gone, long])
+    )
+    documents = read(GOOD)
+    assert set(reasons(documents)) == {"gone.txt", "long.txt"}
+    assert "café.txt" in documents.corpus.doc_ids
+
+
+def test_a_file_is_read_once_and_kept_under_the_bytes_that_were_read(tmp_path, read, monkeypatch):
+    documents = read(GOOD)
+    file = tmp_path / "docs" / "good.txt"
+    reader = readers.READERS[".txt"]
+
+    def change_while_read(data, name):
+        file.write_text("The second text.")
+        return reader(data, name)
+
+    file.write_text("The first text.")
+    monkeypatch.setitem(readers.READERS, ".txt", change_while_read)
+    assert documents.corpus[0].text == "The ferry Halina leaves."
+    assert read({}).corpus[0].text == "The first text."
+    monkeypatch.setitem(readers.READERS, ".txt", reader)
+    assert read({}).corpus[0].text == "The second text."
+
+
+def test_a_file_that_is_too_large_is_skipped_unread(tmp_path, monkeypatch):
+    file = tmp_path / "large.txt"
+    with file.open("wb") as stream:
+        stream.truncate(3_000_000_000)
+    assert "64 MB" in read_bytes(ListedFile(file, "large.txt")).reason
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"")
+    monkeypatch.setattr(type(film), "open", None)  # a file without a reader is not opened
+    assert ".mp4" in read_bytes(ListedFile(film, "film.mp4")).reason
+
+
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+HOSTILE = {
+    "word.txt": "x" * 1_000_000,
+    "front.md": "---\n" + " " * 200_000,
+    "lines.md": "---\n" + "\n" * 200_000 + "x",
+    "addresses.txt": "a@" * 50_000,
+    "brackets.md": "[" * 20_000,
+    "wiki.md": "[[a|" * 10_000,
+    "nested.html": "<div>" * 5_000 + "deep words" + "</div>" * 5_000,
+    "nested.json": "[" * 100_000,
+    "bomb.docx": docx_of(f"<w:p><w:r><w:t>{'a' * 60_000_000}</w:t></w:r></w:p>"),
+    "entities.odt": zip_of({"content.xml": f"{ENTITIES}<text>&b;</text>"}),
+}
+
+
+def test_hostile_files_take_seconds_and_end_nothing(read):
+    start = time.process_time()
+    documents = read(GOOD | HOSTILE)
+    assert time.process_time() - start < 30
+    assert "The ferry Halina leaves." in [passage.text for passage in documents.corpus]
+    assert "bytes" in reasons(documents)["bomb.docx"]
+    assert any("deep words" in passage.text for passage in documents.corpus)
+    longest = max(len(passage.text) for passage in documents.corpus)
+    assert longest <= 4_100
+
+
+def test_many_small_files_make_few_files_of_the_store(tmp_path, read):
+    read({f"{number}.txt": f"Text number {number}." for number in range(300)})
+    assert sum(1 for path in (tmp_path / "store").rglob("*") if path.is_file()) < 10
+
+
+ROWS = [
+    {"id": "a", "text": "One.", "doc_id": "d", "position": 3},
+    {"id": "b", "text": "Two.", "doc_id": "d", "position": 1},
+]
+
+
+def test_documents_and_positions_of_records_are_kept(tmp_path, read):
+    expected = [("d", 3), ("d", 1)]
+    rows = "".join(json.dumps(row) + "\n" for row in ROWS)
+    assert [(passage.doc_id, passage.position) for passage in from_texts(ROWS).corpus] == expected
+    documents = read({"t.jsonl": rows, "a.csv": "id,text,doc_id,position\na,Three.,d,3\n"})
+    assert documents.corpus[0].position == 3
+    places = [(passage.doc_id, passage.position) for passage in documents.corpus]
+    assert places[1:] == [("t.jsonl#d", 3), ("t.jsonl#d", 1)]
+    data = kg2rag.load(str(tmp_path / "docs" / "t.jsonl"))
+    assert [(passage.doc_id, passage.position) for passage in data.corpus] == expected
+
+
+def test_parts_of_a_divided_record_are_placed_behind_each_other():
+    long = " ".join(f"Sentence {number} says something." for number in range(60))
+    given = [
+        {"id": "b", "text": "Last.", "doc_id": "d", "position": 1},
+        {"id": "a", "text": long, "doc_id": "d", "position": 0},
+    ]
+    corpus = from_texts(given, tokens=50).corpus
+    assert {passage.doc_id for passage in corpus} == {"d"}
+    in_order = sorted(corpus, key=lambda passage: passage.position)
+    assert [passage.position for passage in in_order] == list(range(len(corpus)))
+    assert in_order[-1].text == "Last."
+
+
+def test_columns_of_the_reader_s_names_are_kept_beside_them(read):
+    [passage] = read({"a.jsonl": '{"id": 1, "text": "One.", "file": "theirs", "headings": "x"}\n'}).corpus
+    assert dict(passage.metadata) == {"file": "a.jsonl", "column_file": "theirs", "column_headings": "x"}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_column_twice_is_an_error_that_names_it(tmp_path, read, name):
+    content = "id,text,text\n1,One.,Two.\n" if name == "a.csv" else '{"id": 1, "text": "One.", "text": "Two."}\n'
+    assert "'text'" in reasons(read(GOOD | {name: content}))[name]
+    with pytest.raises(ValueError, match="text"):
+        from_folder(tmp_path / "docs" / name, store=Store(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    "content", ["id;text\n1;One, two.\n", "sep=;\nid;text\n1;One, two.\n", "id\ttext\n1\tOne, two.\n"]
+)
+def test_a_table_is_read_by_its_own_separator(read, content):
+    assert [passage.text for passage in read({"a.csv": content}).corpus] == ["One, two."]
+
+
+def test_equal_passages_are_near_duplicates_however_many():
+    text = "The committee meets on the first Monday of every month in the large room on the second floor."
+    found = from_texts([text] * 51 + [f"{text} Number {number}." for number in range(60)]).near_duplicates()
+    assert len(found) == 110
+    assert set(found["of"]) == {"0"}
+
+
+def test_links_lead_to_passages_of_other_documents(read):
+    documents = read(
+        {
+            "a.md": "See [fares](sub/fares.md#prices), [[Pier|the pier]], [[Old name]] and [far](https://example.org).",
+            "sub/fares.md": "# Fares\n\nFirst.\n\n## Prices\n\nNine crowns. Back to [start](../a.md).\n",
+            "pier.md": "---\naliases: [Old name]\n---\n# The pier\n\nHalina lands.\n",
+            "b.html": "<p>A <a href='pier.html'>page</a>.</p>",
+        }
+    )
+    links = {passage.id: passage.metadata.get("links") for passage in documents.corpus}
+    assert links["a.md"] == [["fares", "sub/fares.md#1"], ["the pier", "pier.md"], ["Old name", "pier.md"]]
+    assert links["sub/fares.md#1"] == [["start", "a.md"]]
+    assert links["b.html"] == [["page", "pier.md"]]
+    assert links["pier.md"] is None
+
+
+def test_a_heading_that_several_files_share_is_no_title(read):
+    pages = {name: f"# Fastify\n\n## About {name}\n\nText of {name}.\n" for name in ("hooks", "routes", "errors")}
+    pages |= {"plain": "# Fastify\n\nText of plain.\n", "other": "# Other\n\nText of other.\n"}
+    documents = read({f"{name}.md": text for name, text in pages.items()})
+    assert {passage.doc_id: passage.title for passage in documents.corpus} == {
+        "hooks.md": "About hooks",
+        "routes.md": "About routes",
+        "errors.md": "About errors",
+        "plain.md": "plain",
+        "other.md": "Other",
+    }
+    assert sum("Fastify" in passage.text for passage in documents.corpus) == 4
+    assert documents.report["lost"].sum() == 0
