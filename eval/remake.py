@@ -48,7 +48,8 @@ def main(
     for name in names or commands:
         keep(work / name, studies.RESULTS / name, root, commands[name])
     if not names:
-        run("kg2rag reproduce eval/ledger --data DATA", root, "--out", studies.RESULTS / "ledger.csv")
+        run("kg2rag reproduce eval/ledger --data DATA", root, "--out", work / "ledger.csv")
+        shutil.copyfile(work / "ledger.csv", studies.RESULTS / "ledger.csv")
     pages.main()
 
 

@@ -80,6 +80,7 @@ def _compare_set(data: DrawOptions, systems: SystemOptions, workers: WorkerOptio
         _judge(folder, dataset, systems, data)
         return folder
     built = systems.build(dataset.corpus)[1]
+    require_place(folder, systems=built)
     announce_replacement(folder, dataset.name, list(built))
     result = _run(built, dataset, folder, data.seed, systems, workers, options)
     print_rich(result)

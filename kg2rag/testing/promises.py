@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.testing.trial import Trial, difference, named
+from kg2rag.testing.trial import Trial, describe_query, difference
 from kg2rag.testing.worlds import is_ordinary
 from kg2rag.types import Hit, Query, Ranking, canonical_order, for_stage
 from kg2rag.types.explanation import terms_of
@@ -26,46 +27,60 @@ SHALLOW = 7
 
 
 def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[str, str]]:
-    """The promises that a ranking breaks by itself, each with what is wrong."""
-    rows, scores = ranking.rows.tolist(), ranking.scores
-    known = ranking.ids if trial.kb is None else trial.kb.corpus.ids
-    if unknown := [row for row in rows if not 0 <= row < len(known)]:
-        yield "known passages", f"a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
+    """The promises that a ranking breaks by itself, each with a violation."""
+    rows = ranking.rows.tolist()
+    ids = ranking.ids if trial.kb is None else trial.kb.corpus.ids
+    unknown = [row for row in rows if not 0 <= row < len(ids)]
+    if unknown:
+        yield "known passages", f"a hit at row {unknown[0]}, but the corpus has {len(ids)} passages"
         return
-    if (ids := ranking.passage_ids) != [known[row] for row in rows]:
+    if ranking.passage_ids != [ids[row] for row in rows]:
         yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`"
     if len(set(rows)) < len(rows):
-        yield "known passages", f"a passage is a hit twice, of {ids}"
+        yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
     if len(rows) > trial.k:
         yield "at most k hits", f"{len(rows)} hits at k = {trial.k}"
-    if is_ordinary(query) and not ids:
+    if is_ordinary(query) and not rows:
         yield "finds something", "it is made of the corpus's words and has no hit"
-    for at in np.flatnonzero(~np.isfinite(scores)).tolist():
-        yield "finite scores", f"the score of {ids[at]!r} is {scores[at]}"
-    order = canonical_order(ranking.rows, scores)
-    for at in np.flatnonzero(order != np.arange(len(rows))).tolist():
-        here, other = (f"{ids[one]} ({float(scores[one])!r})" for one in (at, order[at]))
-        yield "canonical order", f"{here} is hit {at + 1}, where {other} belongs; order hits with `Ranking.from_scores`"
+    yield from _order(ranking)
     for hit in ranking:
-        yield from _of_hit(trial, query, ranking, hit)
+        yield from _of_hit(trial, query, hit)
+        yield from _formula(ranking, hit)
 
 
-def _of_hit(trial: Trial, query: Query, ranking: Ranking, hit: Hit) -> Iterator[tuple[str, str]]:
+def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """Scores that are no numbers, and hits out of the canonical order."""
+    ids, scores = ranking.passage_ids, ranking.scores
+    for i in np.flatnonzero(~np.isfinite(scores)).tolist():
+        yield "finite scores", f"the score of {ids[i]!r} is {scores[i]}"
+    order = canonical_order(ranking.rows, scores)
+    for i in np.flatnonzero(order != np.arange(len(ids))).tolist():
+        hit, expected = (f"{ids[j]} ({float(scores[j])!r})" for j in (i, order[i]))
+        yield "canonical order", f"{hit} is hit {i + 1} in place of {expected}; order hits with `Ranking.from_scores`"
+
+
+def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
     if query.candidates is not None and hit.passage_id not in query.candidates:
         yield "candidates", f"{hit.passage_id!r} is none of its {len(query.candidates)} candidates"
     if not hit.stage:
         yield "stages and paths", f"{hit.passage_id} names no stage; give `Ranking.from_scores` stages=(…,)"
-    if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
+    cited = {triple.passage_id for triple in hit.path if triple.passage_id}
+    if trial.ids and not trial.ids.issuperset(cited):
         yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
-    if ranking.notes.formula:
-        told = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
-        try:
-            score = worked_out(ranking, hit)
-        except Exception as error:  # noqa: BLE001
-            yield "formula", f"{told} cannot be worked out: {error}"
-        else:
-            if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
-                yield ("formula", f"{told} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}")
+
+
+def _formula(ranking: Ranking, hit: Hit) -> Iterator[tuple[str, str]]:
+    """The formula of the notes must give the score of a hit."""
+    if not ranking.notes.formula:
+        return
+    formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
+    try:
+        score = worked_out(ranking, hit)
+    except Exception as error:  # noqa: BLE001
+        yield "formula", f"{formula} cannot be worked out: {error}"
+        return
+    if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
+        yield "formula", f"{formula} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
@@ -76,50 +91,63 @@ def worked_out(ranking: Ranking, hit: Hit) -> float:
     terms = [term for term in terms_of(ranking, hit.stage) or () if parts.keys() >= set(term[1::2])]
     if not terms:
         raise ValueError(f"no term can be worked out from {dict(hit.score_parts)}")
-    written = ("".join(parts[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
-    return float(pd.eval(" + ".join(written).replace("·", "*"), engine="python"))  # type: ignore[arg-type]
+    expressions = []
+    for term in terms:  # text and names of parts by turns
+        pieces = list(term)
+        pieces[1::2] = [parts[name] for name in term[1::2]]
+        expressions.append("".join(pieces))
+    return float(pd.eval(" + ".join(expressions).replace("·", "*"), engine="python"))  # type: ignore[arg-type]
 
 
 def answers(trial: Trial) -> Iterator[str]:
-    """Every query gets a ranking under its id, in the order of the queries; none, and an empty list, is fine."""
-    given = [ranking.query_id for ranking in trial.rankings]
-    counts = f"{len(given)} rankings for {len(trial.queries)} queries"
-    for at, query in enumerate(trial.queries):
-        if given[at : at + 1] != [query.id]:
-            instead = f"the ranking of {given[at]!r}" if at < len(given) else "no ranking"
-            yield f"{named(query)}: {instead} at its place, of {counts}"
-    if len(given) > len(trial.queries):
+    """Every query must get a ranking under its id, in the order of the queries; no queries give an empty list."""
+    ids = [ranking.query_id for ranking in trial.rankings]
+    counts = f"{len(ids)} rankings for {len(trial.queries)} queries"
+    for i, query in enumerate(trial.queries):
+        if i >= len(ids):
+            yield f"{describe_query(query)}: no ranking at its place, of {counts}"
+        elif ids[i] != query.id:
+            yield f"{describe_query(query)}: the ranking of {ids[i]!r} at its place, of {counts}"
+    if len(ids) > len(trial.queries):
         yield counts
-    if (none := trial.system.retrieve_batch([], trial.k)) != []:
-        yield f"no queries: expected [], got {none!r}"
+    empty = trial.system.retrieve_batch([], trial.k)
+    if empty != []:
+        yield f"no queries: expected [], got {empty!r}"
 
 
 def prefixes(trial: Trial) -> Iterator[str]:
-    """The hits at a smaller `k` are a prefix of those at a larger one: internal depths are parameters, never `k`."""
+    """The hits at a smaller `k` must be a prefix of those at a larger one: depths are parameters, never `k`."""
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
-        found = trial.system.retrieve_batch(trial.queries, k)
-        for query, own, other in zip(trial.queries, trial.rankings, found, strict=True):
-            shallow, deep = (other, own) if k < trial.k else (own, other)
-            if wrong := difference(shallow, deep.top(small), notes=False):
-                yield f"{named(query)}, at k = {small} and k = {large}: {wrong}"
+        rankings = trial.system.retrieve_batch(trial.queries, k)
+        for query, ranking, other in zip(trial.queries, trial.rankings, rankings, strict=True):
+            shallow, deep = (other, ranking) if k < trial.k else (ranking, other)
+            fault = difference(shallow, deep.top(small), notes=False)
+            if fault:
+                yield f"{describe_query(query)}, at k = {small} and k = {large}: {fault}"
 
 
 def no_silent_fallback(trial: Trial) -> Iterator[str]:
-    """A ranking that is another strategy's for some queries, without a part of its own, says so in its notes."""
-    for yardstick in () if trial.kb is None else (Dense(trial.kb), BM25(trial.kb)):
-        theirs = yardstick.retrieve_batch(trial.queries, trial.k)
-        rows = list(zip(trial.queries, trial.rankings, theirs, strict=True))
+    """A ranking that equals another strategy's for some queries must report it in its notes."""
+    if trial.kb is None:
+        return
+    for fallback in (Dense(trial.kb), BM25(trial.kb)):
+        others = fallback.retrieve_batch(trial.queries, trial.k)
+        rows = zip(trial.queries, trial.rankings, others, strict=True)
         judged = [row for row in rows if len(row[1]) > 1 and row[0].candidates is None]
-        same = [
-            (query, own)
-            for query, own, other in judged
-            if (own.passage_ids, own.scores.tolist()) == (other.passage_ids, other.scores.tolist())
-            and set(own.score_parts) <= set(other.score_parts)
-        ]
-        for query, own in same if len(same) < len(judged) else ():  # else it is that strategy
-            if not own.notes.display_fields():
-                yield f"{named(query)}: the ranking is {type(yardstick).__name__}'s, without a word of it in the notes"
+        equal = [(query, ranking) for query, ranking, other in judged if _is_copy(ranking, other)]
+        if len(equal) == len(judged):  # the system is that strategy
+            continue
+        for query, ranking in equal:
+            if not ranking.notes.display_fields():
+                name = type(fallback).__name__
+                yield f"{describe_query(query)}: the ranking is that of {name}, and its notes do not report it"
+
+
+def _is_copy(ranking: Ranking, other: Ranking) -> bool:
+    """Whether a ranking has the hits and scores of another one, and no other part of a score."""
+    has_hits = ranking.passage_ids == other.passage_ids and ranking.scores.tolist() == other.scores.tolist()
+    return has_hits and set(ranking.score_parts) <= set(other.score_parts)
 
 
 def bounds_of_k(trial: Trial) -> Iterator[str]:
@@ -133,25 +161,32 @@ def bounds_of_k(trial: Trial) -> Iterator[str]:
 
 
 def configuration(trial: Trial) -> Iterator[str]:
-    """Components are dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
+    """Components must be dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
     system = trial.system
-    for part in _components(system):
-        if type(part).__dataclass_params__.frozen is False:  # type: ignore[attr-defined]
-            yield f"{type(part).__name__} can be changed: declare it @dataclass(frozen=True)"
-        for field in dataclasses.fields(part):  # type: ignore[arg-type]
-            is_parameter = isinstance(getattr(part, field.name), bool | int | float | str | None)
-            if is_parameter and not field.repr and field.default is not dataclasses.MISSING:
-                yield f"{type(part).__name__}.{field.name} is not in the repr, which is part of the cache key"
+    for component in _components(system):
+        yield from _component_faults(component)
     if not dataclasses.is_dataclass(system):
         yield f"{type(system).__name__} is no dataclass: its parameters cannot be read"
-    elif (copy := dataclasses.replace(system)) != system or hash(copy) != hash(system):
-        yield "a copy by dataclasses.replace does not equal it"
+    else:
+        copy = dataclasses.replace(system)
+        if copy != system or hash(copy) != hash(system):
+            yield "a copy by dataclasses.replace does not equal it"
     if "KnowledgeBase" in repr(system):
         yield "the repr shows the knowledge base: declare kb = field(repr=False)"
 
 
+def _component_faults(component: Any) -> Iterator[str]:
+    name = type(component).__name__
+    if type(component).__dataclass_params__.frozen is False:
+        yield f"{name} can be changed: declare it @dataclass(frozen=True)"
+    for field in dataclasses.fields(component):
+        is_parameter = isinstance(getattr(component, field.name), bool | int | float | str | None)
+        if is_parameter and not field.repr and field.default is not dataclasses.MISSING:
+            yield f"{name}.{field.name} is not in the repr, which is part of the cache key"
+
+
 def _components(part: object) -> Iterator[object]:
-    """A system and the dataclasses that it is made of, the knowledge base left out."""
+    """A system and the dataclasses inside it, without the knowledge base."""
     members = part if isinstance(part, tuple) else ()
     if dataclasses.is_dataclass(part) and not isinstance(part, KnowledgeBase | type):
         yield part
@@ -161,13 +196,14 @@ def _components(part: object) -> Iterator[object]:
 
 
 def equal_to(*others: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
-    """The promise that other ways to retrieve give the same rankings, each with what it is, in words."""
+    """The promise that other ways to retrieve give the same rankings; each way has a description."""
 
     def promise(trial: Trial) -> Iterator[str]:
-        for when, retrieve in others:
-            for query, one, other in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
-                if wrong := difference(one, other):
-                    yield f"{named(query)}, {when}: {wrong}"
+        for description, retrieve in others:
+            for query, ranking, other in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
+                fault = difference(ranking, other)
+                if fault:
+                    yield f"{describe_query(query)}, {description}: {fault}"
 
     return promise
 
@@ -180,7 +216,10 @@ def _prepared(trial: Trial) -> list[Ranking]:
 
 IN_EVERY_WORLD: Mapping[str, Promise] = {
     "a batch equals its queries": equal_to(
-        ("in a batch and alone", lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries]),
+        (
+            "in a batch and by itself",
+            lambda trial: [trial.system.retrieve_batch([q], trial.k)[0] for q in trial.queries],
+        ),
         ("in another order", lambda trial: trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]),
     ),
     "a smaller k is a prefix": prefixes,
@@ -207,25 +246,36 @@ IN_THE_FIRST: Mapping[str, Promise] = {
 
 
 def broken(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
-    """The promises that a system breaks in a world, each with what is wrong first."""
-    if wrong := _first(answers, trial):
-        yield "answers every query", wrong
+    """The promises that a system breaks in a world, each with the first violation."""
+    fault = _first(answers, trial)
+    if fault:
+        yield "answers every query", fault
         return
-    found = dict[str, str]()
+    violations = _ranking_violations(trial)
+    yield from violations.items()
+    if "known passages" in violations:
+        return
+    for promise, check in promises.items():
+        fault = _first(check, trial)
+        if fault:
+            yield promise, fault
+
+
+def _ranking_violations(trial: Trial) -> dict[str, str]:
+    violations = dict[str, str]()
     for query, ranking in zip(trial.queries, trial.rankings, strict=True):
         try:
             for promise, sentence in of_ranking(trial, query, ranking):
-                found.setdefault(promise, f"{named(query)}: {sentence}")
+                violations.setdefault(promise, f"{describe_query(query)}: {sentence}")
         except Exception as error:  # noqa: BLE001 (a ranking may hold anything)
-            found.setdefault("answers every query", f"{named(query)}: {type(error).__name__}: {error}")
-    yield from found.items()
-    for promise, check in promises.items() if "known passages" not in found else ():
-        if wrong := _first(check, trial):
-            yield promise, wrong
+            sentence = f"{describe_query(query)}: {type(error).__name__}: {error}"
+            violations.setdefault("answers every query", sentence)
+    return violations
 
 
 def _first(check: Promise, trial: Trial) -> str:
+    """The first violation, "" if there is none; an exception of a user's class is one."""
     try:
         return next(check(trial), "")
-    except Exception as error:  # noqa: BLE001 (whatever a user's class raises is the finding)
+    except Exception as error:  # noqa: BLE001
         return f"{type(error).__name__}: {error}"

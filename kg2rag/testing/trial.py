@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Query, Ranking
+from kg2rag.types import Hit, Query, Ranking
 
 TIE = 1e-5
 """Of scores, or of a share of those above 1."""
@@ -40,8 +40,8 @@ class Trial:
         return frozenset(() if self.kb is None else self.kb.corpus.ids)
 
 
-def named(query: Query) -> str:
-    """How a failure names a query."""
+def describe_query(query: Query) -> str:
+    """The id and the first words of a query, for messages."""
     return f"query {query.id!r} ({query.text[:40]!r}{'…' if len(query.text) > 40 else ''})"
 
 
@@ -55,33 +55,47 @@ def facts(ranking: Ranking) -> list[object]:
     return [ranking.query_id, repr(ranking.notes), *hits]
 
 
-def difference(one: Ranking, other: Ranking, *, notes: bool = True) -> str:
-    """What the first difference of two rankings is, in words; empty where they are equal but for ties.
+def difference(ranking: Ranking, other: Ranking, *, notes: bool = True) -> str:
+    """A description of the first difference of two rankings; "" if they are equal up to ties.
 
     Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it was computed in.
-    Without `notes` the hits alone are compared: notes may speak of the hits returned.
+    Without `notes` only the hits are compared: notes may depend on the hits returned.
     """
-    if len(one) != len(other):
-        return f"there are {len(one)} and {len(other)} hits"
-    theirs = {hit.passage_id: hit for hit in other}
-    for at, (hit, opposite) in enumerate(zip(one, other, strict=True), start=1):
-        again = theirs.get(hit.passage_id, opposite)  # another passage may tie with the last that fits in
-        if not (_tied(hit.score, opposite.score) and _tied(hit.score, again.score)):
-            return f"hit {at} is {hit.passage_id} ({hit.score!r}) and {opposite.passage_id} ({opposite.score!r})"
-        if again.passage_id != hit.passage_id:
-            if not _tied(hit.score, float(other.scores[-1])):
-                return f"hit {at}, {hit.passage_id}, is only in one of them"
-        elif (hit.stage, hit.path) != (again.stage, again.path) or not _alike(hit.score_parts, again.score_parts):
-            return f"stage, path or parts of the score of hit {at} differ"
-    return "the notes differ" if notes and repr(one.notes) != repr(other.notes) else ""
+    if len(ranking) != len(other):
+        return f"there are {len(ranking)} and {len(other)} hits"
+    hit_of = {hit.passage_id: hit for hit in other}
+    for rank, (hit, opposite) in enumerate(zip(ranking, other, strict=True), start=1):
+        fault = _hit_difference(hit, opposite, hit_of.get(hit.passage_id), float(other.scores[-1]))
+        if fault:
+            return f"hit {rank}, {hit.passage_id} ({hit.score!r}): {fault}"
+    if notes and repr(ranking.notes) != repr(other.notes):
+        return "the notes differ"
+    return ""
 
 
-def _tied(one: float, other: float) -> bool:
-    return abs(one - other) <= TIE * max(1.0, abs(one))
+def _hit_difference(hit: Hit, opposite: Hit, match: Hit | None, last_score: float) -> str:
+    """A description of how a hit differs from its match in another ranking.
+
+    `opposite` is the hit of the same rank there, `last_score` the score of the last one, with which a passage may tie
+    that did not fit in.
+    """
+    if not _tied(hit.score, opposite.score):
+        return f"the other has {opposite.passage_id} ({opposite.score!r})"
+    if match is None:
+        return "" if _tied(hit.score, last_score) else "it is only in one of them"
+    if not _tied(hit.score, match.score):
+        return f"its score in the other is {match.score!r}"
+    if (hit.stage, hit.path) != (match.stage, match.path) or not _have_equal_parts(hit.score_parts, match.score_parts):
+        return "stage, path or parts of the score differ"
+    return ""
 
 
-def _alike(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    return one.keys() == other.keys() and all(_tied(value, other[name]) for name, value in one.items())
+def _tied(score: float, other: float) -> bool:
+    return abs(score - other) <= TIE * max(1.0, abs(score))
+
+
+def _have_equal_parts(parts: Mapping[str, float], others: Mapping[str, float]) -> bool:
+    return parts.keys() == others.keys() and all(_tied(value, others[name]) for name, value in parts.items())
 
 
 def differing(
@@ -93,17 +107,18 @@ def differing(
     """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    given = pickle.dumps((dict(systems), list(queries), k))
+    work = pickle.dumps((dict(systems), list(queries), k))
     command = [sys.executable, "-m", "kg2rag.testing.trial"]
-    run = subprocess.run(command, env=environment, input=given, capture_output=True, check=False)  # noqa: S603
+    run = subprocess.run(command, env=environment, input=work, capture_output=True, check=False)  # noqa: S603
     if run.returncode:
         raise RuntimeError(f"Another process cannot retrieve:\n{run.stderr.decode()[-2000:]}")
     elsewhere = json.loads(run.stdout.splitlines()[-1])
     for name in elsewhere:
         here = json.loads(json.dumps([facts(ranking) for ranking in rankings[name]]))
-        for query, one, other in zip(queries, here, elsewhere[name], strict=True):
-            if one != other:
-                yield name, f"{named(query)}: another PYTHONHASHSEED gives another ranking. Does it iterate a set?"
+        for query, ranking, other in zip(queries, here, elsewhere[name], strict=True):
+            if ranking != other:
+                fault = "another PYTHONHASHSEED gives another ranking. Does it iterate over a set?"
+                yield name, f"{describe_query(query)}: {fault}"
                 break
 
 
@@ -113,8 +128,8 @@ def main() -> None:
         systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
     except (ImportError, AttributeError):
         systems, queries, k = {}, [], 1
-    found = {name: [facts(each) for each in system.retrieve_batch(queries, k)] for name, system in systems.items()}
-    sys.stdout.write("\n" + json.dumps(found))
+    rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
+    sys.stdout.write("\n" + json.dumps({name: list(map(facts, run)) for name, run in rankings.items()}))
 
 
 if __name__ == "__main__":

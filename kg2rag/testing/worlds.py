@@ -72,7 +72,7 @@ AWKWARD = (
 
 
 def queries() -> list[Query]:
-    """Forty ordinary questions, half of which name an entity, some with candidates, and the awkward ones."""
+    """Forty ordinary questions, some with candidates, and the awkward ones; every second names an entity."""
     random, asked = np.random.default_rng(2), list[Query]()
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
@@ -101,7 +101,7 @@ class HashedWords:
     """An embedder that needs no model: a text is the sum of its words, each an axis chosen by a hash of the word."""
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
-        """It depends on the number of axes alone."""
+        """The number of axes, on which vectors depend."""
         return f"hashed words, {DIM}"
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002

@@ -53,12 +53,6 @@ STRANGERS = {
     "0123456789abcdef0123456789abcdef/customers.sqlite": b"SQLite format 3\x00",
     "places.sqlite": b"SQLite format 3\x00",
 }
-PARAMETERS = [
-    pytest.param(name, marks=pytest.mark.xfail(reason="their results have no record yet"))
-    if name in ("compare", "compare-graphs", "sweep")
-    else name
-    for name in COMMANDS
-]
 TEXT = b"theirs, and nobody has a copy"
 
 
@@ -103,7 +97,7 @@ def put(folder: Path, contents: dict[str, bytes]) -> None:
         (folder / name).write_bytes(content)
 
 
-@pytest.mark.parametrize("command", PARAMETERS)
+@pytest.mark.parametrize("command", list(COMMANDS))
 def test_the_files_of_somebody_else_are_as_before(command: str, folder: Path, run) -> None:  # type: ignore[no-untyped-def]
     out = folder / "out"
     put(out, STRANGERS)
@@ -122,7 +116,7 @@ def test_the_files_of_somebody_else_are_as_before(command: str, folder: Path, ru
         assert files(colliding) == {name: TEXT}
 
 
-@pytest.mark.parametrize("command", PARAMETERS)
+@pytest.mark.parametrize("command", list(COMMANDS))
 def test_a_result_that_was_edited_is_kept(command: str, folder: Path, run) -> None:  # type: ignore[no-untyped-def]
     out = folder / "out"
     assert run(COMMANDS[command], out)[0] == 0

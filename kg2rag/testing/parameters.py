@@ -1,0 +1,220 @@
+"""A parameter of a retriever -> what is wrong with it: whether it is used, and whether wrong values are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever, Stage
+from kg2rag.testing.trial import Trial, describe_query, facts
+from kg2rag.testing.worlds import is_ordinary
+from kg2rag.types import annotations_of, fits
+
+_KNOWN_NAMES = re.compile(r"(?:one of|Known:) ([^:]+?)(?:, not .*|\.)")
+_UNKNOWN_NAME = "no such value"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, its value and type; `make(value)` builds the system with another value."""
+
+    name: str
+    value: Any
+    annotation: Any
+    make: Callable[[object], Retriever]
+
+    @property
+    def types(self) -> set[Any]:
+        """The types that the annotation allows."""
+        is_union = get_origin(self.annotation) in (Union, UnionType)
+        return set(get_args(self.annotation)) if is_union else {self.annotation}
+
+
+def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """Everything that is wrong with a parameter."""
+    for check in (unused, unchecked, shallow):
+        yield from check(parameter, trial)
+
+
+def parameters_of_builder(builder: Callable[..., Retriever], kb: KnowledgeBase | None) -> list[Parameter]:
+    """The parameters of a class or function that have a default."""
+    annotations = annotations_of(builder)
+    parameters = []
+    for parameter in list(inspect.signature(builder).parameters.values())[1:]:
+        if parameter.default is parameter.empty:
+            continue
+
+        def make(value: object, name: str = parameter.name) -> Retriever:
+            return builder(kb, **{name: value})
+
+        parameters.append(Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make))
+    return parameters
+
+
+def parameters_of_system(system: Retriever) -> Iterator[Parameter]:
+    """The fields of a system and of the components inside it."""
+    yield from _fields(system, lambda changed: changed)
+
+
+def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:
+    """The fields of a component and of those inside it; `put` builds the system with a changed component."""
+    part_type: Any = type(part)
+    annotations = annotations_of(part_type)
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+
+        def put_value(new: object, name: str = field.name) -> Any:
+            return put(replace(part, **{name: new}))
+
+        components = list(_components(value))
+        for position, component in components:
+            yield from _fields(component, partial(_put_member, put_value, value, position))
+        if not components and field.default is not dataclasses.MISSING and field.init:
+            yield Parameter(field.name, value, annotations.get(field.name), put_value)
+
+
+def _components(value: object) -> Iterator[tuple[int, Retriever | Stage]]:
+    """The components in the value of a field, with their positions."""
+    members = value if isinstance(value, tuple) else (value,)
+    for position, member in enumerate(members):
+        if isinstance(member, Retriever | Stage):
+            yield position, member
+
+
+def _put_member(put_value: Callable[[Any], Any], value: Any, position: int, new: object) -> Any:
+    """The system in which one member of a field's value is replaced."""
+    if isinstance(value, tuple):
+        return put_value((*value[:position], new, *value[position + 1 :]))
+    return put_value(new)
+
+
+def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """Another value must change at least one ranking, and the repr."""
+    rankings = [facts(ranking) for ranking in trial.rankings]
+    ignored = list[object]()
+    for value in _other_values(parameter):
+        if value == parameter.value:
+            continue
+        try:
+            system = parameter.make(value)
+        except (ValueError, TypeError):
+            continue
+        if repr(system) == repr(trial.system):
+            yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
+        ignored.append(value)
+        if rankings != [facts(ranking) for ranking in system.retrieve_batch(trial.queries, trial.k)]:
+            return
+    if ignored:
+        yield (
+            f"{parameter.name} is ignored: with {', '.join(map(repr, ignored))} in place of {parameter.value!r}, "
+            f"no ranking of {len(trial.queries)} queries changes"
+        )
+
+
+def _other_values(parameter: Parameter) -> Sequence[object]:
+    """Values of the type of a parameter; empty if none is known."""
+    value, types = parameter.value, parameter.types
+    choices = [choice for kind in types if get_origin(kind) is Literal for choice in get_args(kind)]
+    if choices:
+        return choices
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int) or (value is None and int in types):
+        whole = value or 10
+        return list(dict.fromkeys((1, 2, 3, whole // 2, 2 * whole, 0)))
+    if isinstance(value, float) or (value is None and float in types):
+        number = value or 1.0
+        return list(dict.fromkeys((number / 2, number * 2, 0.0, 0.01, 0.1, 0.9, 0.999, 1.0, 10.0)))
+    return _other_names(parameter) if isinstance(value, str) else []
+
+
+def _other_names(parameter: Parameter) -> list[str]:
+    """The names that the refusal of an unknown name lists."""
+    try:
+        parameter.make(_UNKNOWN_NAME)
+    except (ValueError, TypeError) as error:
+        listed = _KNOWN_NAMES.search(str(error))
+        return listed[1].split(", ") if listed else []
+    return [_UNKNOWN_NAME]
+
+
+def shallow(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """A `depth` is the number of hits that are read: twice as many must change the rankings of all passages."""
+    value, n_passages = parameter.value, len(trial.ids)
+    if parameter.name != "depth" or not isinstance(value, int) or 2 * value > n_passages:
+        return
+    rankings = trial.system.retrieve_batch(trial.queries, n_passages)
+    deeper = parameter.make(2 * value).retrieve_batch(trial.queries, n_passages)
+    if list(map(facts, rankings)) == list(map(facts, deeper)):
+        yield (
+            f"depth = {2 * value} gives the rankings of depth = {value}, of all {n_passages} passages: are fewer hits "
+            "read"
+        )
+
+
+def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """Wrong types and NaN must be refused by an error that names the parameter; accepted values must work."""
+    for value in _wrong_values(parameter):
+        fault, system = _make(parameter, value)
+        if system is not None:
+            yield f"{parameter.name} = {value!r} is accepted; call `check` (kg2rag.types.parameters) when it is made"
+        elif fault:
+            yield fault
+    for value in _extreme_values(parameter):
+        fault, system = _make(parameter, value)
+        if system is not None:
+            fault = _failure(system, trial)
+            if fault:
+                yield f"{parameter.name} = {value!r} is accepted and {fault}. Check its range when it is made"
+        elif fault:
+            yield fault
+
+
+def _wrong_values(parameter: Parameter) -> list[object]:
+    if not parameter.types & {int, float, bool, str}:
+        return []
+    values = (None, "no number", True, 1.5, math.nan, math.inf, 7)
+    return [value for value in values if not fits(value, parameter.annotation)]
+
+
+def _extreme_values(parameter: Parameter) -> list[object]:
+    values = list[object]()
+    if int in parameter.types:
+        values += [-1, 0]
+    if float in parameter.types:
+        values += [-1.0, 1e6]
+    return values
+
+
+def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
+    """The system with a value; None if it is refused, and what is wrong with the refusal, "" if nothing."""
+    name = parameter.name
+    try:
+        return "", parameter.make(value)
+    except (ValueError, TypeError) as error:
+        if name not in str(error) and repr(value) not in str(error):
+            return f"the refusal of {name} = {value!r} names neither: {error}", None
+        return "", None
+    except Exception as error:  # noqa: BLE001
+        return f"{name} = {value!r} raises {type(error).__name__} ({error}); refuse it with a ValueError", None
+
+
+def _failure(system: Retriever, trial: Trial) -> str:
+    """How a system fails with a value that it accepted; "" if it works."""
+    ordinary = [i for i, query in enumerate(trial.queries) if is_ordinary(query)]
+    try:
+        rankings = system.retrieve_batch(trial.queries, trial.k)
+    except Exception as error:  # noqa: BLE001
+        return f"fails later with {type(error).__name__}: {error}"
+    has_hits = any(len(trial.rankings[i]) for i in ordinary)
+    if has_hits and not any(len(rankings[i]) for i in ordinary):
+        return f"no query has a hit (first: {describe_query(trial.queries[ordinary[0]])})"
+    return ""
