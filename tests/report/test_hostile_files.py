@@ -161,7 +161,7 @@ def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
     result.save(tmp_path / "out")
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
-    others = "config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
+    others = ".kg2rag.json config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
     assert written == tables | {f"out/{name}" for name in others}
     loaded = Comparison.load(tmp_path / "out").rankings["a"]
     assert [hit.passage_id for ranking in loaded for hit in ranking] == list(PLACES)
@@ -174,5 +174,5 @@ def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_pa
     found = sweep.run(tmp_path / "out", progress=False)
     assert {path.name for path in tmp_path.iterdir()} == {"out", "store"}
     names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
-    assert names == {"results.parquet", "sweep.json", "report.md", "report.html"}
+    assert names == {".kg2rag.json", "results.parquet", "sweep.json", "report.md", "report.html"}
     assert found.to_frame()["graph"].tolist() == ["../../g"]
