@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kg2rag.knowledge.graph.csr import gather, incidence, run_starts
 from kg2rag.knowledge.graph.tables import canonical, numbered
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
 Hops = Annotated[int, between(1, 3)]
 Strength = Annotated[float, between(0, 10)]
+Flags = NDArray[np.bool_]
 
 
 class Neighbour(NamedTuple):
@@ -60,14 +61,16 @@ class Neighbourhood:
     weights: FloatArray
     hops: IntArray
 
-    def neighbour(self, at: int) -> Neighbour:
+    def neighbour(self, position: int) -> Neighbour:
         """The entity at a position of the columns, with its path and the seed it began at."""
-        hop, path = int(self.hops[at]), list[int]()
-        seed = at - sum(len(layer.entities) for layer in self.layers[: hop - 1])
+        hop = int(self.hops[position])
+        path: list[int] = []
+        parent = position - sum(len(layer.entities) for layer in self.layers[: hop - 1])
         for layer in reversed(self.layers[:hop]):
-            path.insert(0, int(layer.via[seed]))
-            seed = int(layer.parents[seed])
-        return Neighbour(int(self.entities[at]), hop, float(self.weights[at]), tuple(path), int(self.seeds[seed]))
+            path.insert(0, int(layer.via[parent]))
+            parent = int(layer.parents[parent])
+        seed = int(self.seeds[parent])
+        return Neighbour(int(self.entities[position]), hop, float(self.weights[position]), tuple(path), seed)
 
 
 def neighbourhood(
@@ -91,7 +94,7 @@ def neighbourhood(
     entities : the seeds; repeated ones count once.
     hops : 1 to 3.
     min_weight : triples of less strength, 0 to 10, are not walked.
-    relation_types : walk these relations alone; case and punctuation do not matter.
+    relation_types : walk only these relations; case and punctuation do not matter.
     limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
         triples (then the first in the graph). It bounds a hub's share, not the length of the result.
 
@@ -104,39 +107,54 @@ def neighbourhood(
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))
     # As float32: 0.3 from a file must not fall below the 0.3 of a caller.
-    walked = graph.triples.strengths >= np.float32(min_weight)
+    is_walked = graph.triples.strengths >= np.float32(min_weight)
     if relation_types is not None:
-        walked &= graph.relations_among(relation_types)[graph.triples.relations]
-    unseen = np.ones(graph.n_entities, dtype=bool)
+        is_walked &= graph.relations_among(relation_types)[graph.triples.relations]
+    is_unseen = np.ones(graph.n_entities, dtype=bool)
     layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
     layers: list[Layer] = []
-    adjacency = graph.adjacency
     for _ in range(hops):
-        unseen[layer.entities] = False
-        slots, parents = gather(adjacency.indptr, layer.entities)
-        kept = np.flatnonzero(unseen[adjacency.neighbours[slots]] & walked[adjacency.triples[slots]])
-        if limit is not None:  # a parent's slots come strongest first: the first slot of each entity, `limit` a parent
-            order = np.lexsort((kept, adjacency.neighbours[slots[kept]], parents[kept]))
-            kept = np.sort(kept[order[run_starts(parents[kept][order], adjacency.neighbours[slots[kept]][order])]])
-            kept = kept[np.arange(len(kept)) - np.searchsorted(parents[kept], parents[kept]) < limit]
-        parents, slots = parents[kept], slots[kept]
-        reached, via = adjacency.neighbours[slots].astype(np.int64), adjacency.triples[slots].astype(np.int64)
-        strengths = graph.triples.strengths[via].astype(np.float64)
-        weights, sums = np.minimum(layer.weights[parents], strengths), layer.sums[parents] + strengths
-        best = np.lexsort((via, -sums, -weights, reached))
-        best = best[run_starts(reached[best])]
-        best = best[np.lexsort((reached[best], -weights[best]))]
-        layer = Layer(reached[best], weights[best], sums[best], parents[best], via[best])
+        is_unseen[layer.entities] = False
+        layer = _next_layer(graph, layer, is_unseen, is_walked, limit)
         layers.append(layer)
-    reached, weights = (np.concatenate(columns) for columns in list(zip(*layers, strict=True))[:2])
-    far = np.repeat(np.arange(1, hops + 1), [len(layer.entities) for layer in layers])
-    return Neighbourhood(seeds, tuple(layers), reached, weights, far)
+    hop_of = np.repeat(np.arange(1, hops + 1), [len(layer.entities) for layer in layers])
+    reached = np.concatenate([layer.entities for layer in layers])
+    weights = np.concatenate([layer.weights for layer in layers])
+    return Neighbourhood(seeds, tuple(layers), reached, weights, hop_of)
+
+
+def _next_layer(graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None) -> Layer:
+    """The unseen entities that triples which may be walked join to a layer."""
+    adjacency = graph.adjacency
+    slots, parents = gather(adjacency.indptr, layer.entities)
+    is_open = is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
+    slots, parents = slots[is_open], parents[is_open]
+    if limit is not None:
+        strongest = _first_slots(adjacency.neighbours[slots], parents, limit)
+        slots, parents = slots[strongest], parents[strongest]
+    reached = adjacency.neighbours[slots].astype(np.int64)
+    via = adjacency.triples[slots].astype(np.int64)
+    strengths = graph.triples.strengths[via].astype(np.float64)
+    weights = np.minimum(layer.weights[parents], strengths)
+    sums = layer.sums[parents] + strengths
+    best = np.lexsort((via, -sums, -weights, reached))
+    best = best[run_starts(reached[best])]
+    best = best[np.lexsort((reached[best], -weights[best]))]
+    return Layer(reached[best], weights[best], sums[best], parents[best], via[best])
+
+
+def _first_slots(reached: NDArray[np.integer], parents: IntArray, limit: int) -> IntArray:
+    """The positions of the first slot of each entity, `limit` a parent, whose slots come strongest first."""
+    order = np.lexsort((np.arange(len(reached)), reached, parents))
+    first = np.sort(order[run_starts(parents[order], reached[order])])
+    rank = np.arange(len(first)) - np.searchsorted(parents[first], parents[first])
+    return first[rank < limit]
 
 
 def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -> list[Neighbour]:
     """The `neighbourhood` of some entities as a list; it has the options and errors of that."""
     around = neighbourhood(graph, entities, **options)
-    return [around.neighbour(at) for at in range(len(around.entities))]
+    return [around.neighbour(position) for position in range(len(around.entities))]
 
 
 def ego(graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None) -> KnowledgeGraph:
@@ -150,24 +168,28 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
     Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
     IndexError: no such entity.
     """
-    kept = np.unique(np.array(list(codes), dtype=np.int64))
-    if len(kept) and not 0 <= kept[0] <= kept[-1] < graph.n_entities:
-        raise IndexError(f"Entities {kept.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
-    code = np.full(graph.n_entities, -1, dtype=np.int32)
-    code[kept] = np.arange(len(kept))
-    inside = (code[graph.triples.heads] >= 0) & (code[graph.triples.tails] >= 0)
-    table, described = canonical(graph.triples.take(np.flatnonzero(inside)), graph.triple_descriptions)
+    members = np.unique(np.array(list(codes), dtype=np.int64))
+    if len(members) and not 0 <= members[0] <= members[-1] < graph.n_entities:
+        raise IndexError(f"Entities {members.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+    code_of = np.full(graph.n_entities, -1, dtype=np.int32)
+    code_of[members] = np.arange(len(members))
+    is_inside = (code_of[graph.triples.heads] >= 0) & (code_of[graph.triples.tails] >= 0)
+    table, descriptions = canonical(graph.triples.take(np.flatnonzero(is_inside)), graph.triple_descriptions)
     relations, order = numbered(table.relations)
-    told = ("names", "types", "descriptions", "aliases")
-    texts: dict[str, Any] = {name: tuple(getattr(graph, name)[at] for at in kept.tolist()) for name in told}
-    pairs, named = graph.mentions, code[graph.mentions.owners] >= 0
+    mentions = graph.mentions
+    is_mentioned = code_of[mentions.owners] >= 0
+    owners = code_of[mentions.owners[is_mentioned]]
+    rows, counts = mentions.others[is_mentioned], mentions.counts[is_mentioned]
     return replace(
         graph,
-        **texts,
-        relations=tuple(graph.relations[at] for at in order),
-        triple_descriptions=described,
-        triples=replace(table, heads=code[table.heads], relations=relations, tails=code[table.tails]),
-        mentions=incidence(code[pairs.owners[named]], pairs.others[named], pairs.counts[named], len(kept)),
+        names=tuple(graph.names[code] for code in members.tolist()),
+        types=tuple(graph.types[code] for code in members.tolist()),
+        descriptions=tuple(graph.descriptions[code] for code in members.tolist()),
+        aliases=tuple(graph.aliases[code] for code in members.tolist()),
+        relations=tuple(graph.relations[code] for code in order),
+        triple_descriptions=descriptions,
+        triples=replace(table, heads=code_of[table.heads], relations=relations, tails=code_of[table.tails]),
+        mentions=incidence(owners, rows, counts, len(members)),
         notes={},
     )
 

@@ -27,9 +27,9 @@ from kg2rag.compute import threads
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners, run_starts
 from kg2rag.types import FloatArray, IntArray
 
-TOGETHER = 16  # queries that are walked side by side
+BLOCK_QUERIES = 16  # that are walked side by side
 TOLERANCE = 1e-10
-"""What is left of the first error where the number of steps is not given."""
+"""The share of the first error that is left by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,8 @@ class NodeWeights:
     @classmethod
     def of_dense(cls, weights: FloatArray) -> NodeWeights:
         """Of the weights of all nodes."""
-        return cls(nodes := np.flatnonzero(weights), weights[nodes])
+        nodes = np.flatnonzero(weights)
+        return cls(nodes, weights[nodes])
 
     def at(self, nodes: IntArray) -> FloatArray:
         """(n,) the weights of some nodes."""
@@ -82,8 +83,9 @@ class WalkGraph:
 
     @classmethod
     def directed(cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int) -> WalkGraph:
-        """The graph of edges, (n_edges,) each, of weights of at least 0; each stays an edge of its own."""
-        order, weights = np.argsort(targets, kind="stable"), np.asarray(weights, dtype=np.float64)
+        """The graph of edges, (n_edges,) each, of weights of at least 0; parallel edges stay apart."""
+        order = np.argsort(targets, kind="stable")
+        weights = np.asarray(weights, dtype=np.float64)
         return cls(offsets(targets, n_nodes), sources[order].astype(np.int32), weights[order], order)
 
     @classmethod
@@ -206,20 +208,25 @@ class Walk:
 
     def came_by(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
-        edge, before = np.full((2, len(nodes)), -1, dtype=np.int64)
         places = nodes if self.nodes is None else _places(self.nodes, nodes)
-        known = np.flatnonzero(places >= 0)
-        entries, which = gather(self.graph.indptr, places[known])
+        inside = np.flatnonzero(places >= 0)
+        entries, which = gather(self.graph.indptr, places[inside])
         sources = self.graph.sources[entries]
-        brought = self.graph.flows.data[entries] * self.shares[sources]
-        order = np.lexsort((entries, -brought, which))
-        order = order[run_starts(which[order])] if len(order) else order
-        order = order[brought[order] > 0]
-        at, source = known[which[order]], sources[order].astype(np.int64)
-        taken = self.graph.edges[entries[order]]
-        edge[at] = taken if self.whole is None else self.whole.edges[taken]
-        before[at] = source if self.nodes is None else self.nodes[source]
-        return edge, before
+        flow = self.graph.flows.data[entries] * self.shares[sources]
+        order = np.lexsort((entries, -flow, which))
+        if len(order):
+            order = order[run_starts(which[order])]
+        order = order[flow[order] > 0]
+        best_edges = self.graph.edges[entries[order]]
+        best_sources = sources[order].astype(np.int64)
+        if self.whole is not None:
+            best_edges = self.whole.edges[best_edges]
+        if self.nodes is not None:
+            best_sources = self.nodes[best_sources]
+        edges, before = np.full((2, len(nodes)), -1, dtype=np.int64)
+        edges[inside[which[order]]] = best_edges
+        before[inside[which[order]]] = best_sources
+        return edges, before
 
 
 def walks(
@@ -237,52 +244,67 @@ def walks(
     ----------
     starts : where the walks start and restart, scaled to sum 1; what lies outside a scope is left out.
     damping : probability of following an edge, in (0, 1).
-    steps : of the iteration; as many as `TOLERANCE` needs where not given.
+    steps : of the iteration; by default as many as `TOLERANCE` needs.
     scopes : of each query, (n_nodes,) whether its walk may enter a node; None for all.
     reach : a walk over a larger graph is over the first so many nodes within reach, from the greatest starts on.
     """
     if not 0 < damping < 1:
         raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
-    scopes = [None] * len(starts) if scopes is None else scopes
-    large = reach is not None and graph.n_nodes > reach
-    whole = [i for i, scope in enumerate(scopes) if scope is None and not large]
+    scopes = scopes or [None] * len(starts)
+    is_large = reach is not None and graph.n_nodes > reach
     _ = graph.flows  # before the threads, which share it
 
     def walk(block: list[int]) -> list[Walk]:
-        if scopes[block[0]] is None and not large:
-            restarts = np.zeros((len(block), graph.n_nodes))
-            for restart, i in zip(restarts, block, strict=True):
-                restart[starts[i].nodes] = starts[i].weights
-            return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
-        start, scope = starts[block[0]], scopes[block[0]]
-        nodes, cut = graph.reached(start.nodes[np.argsort(-start.weights, kind="stable")], reach, scope)
-        part = graph.induced(nodes)
-        return [Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut, graph)]
+        if is_large or scopes[block[0]] is not None:
+            return [_partial_walk(graph, starts[i], damping, steps, scopes[i], reach) for i in block]
+        restarts = np.zeros((len(block), graph.n_nodes))
+        for restart, i in zip(restarts, block, strict=True):
+            restart[starts[i].nodes] = starts[i].weights
+        return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
 
-    blocks = [whole[begin : begin + TOGETHER] for begin in range(0, len(whole), TOGETHER)]
-    blocks += [[i] for i in sorted(set(range(len(starts))) - set(whole))]
+    blocks = _blocks(scopes, is_large=is_large)
     with ThreadPoolExecutor(threads()) as pool:
-        found = dict(zip(chain.from_iterable(blocks), chain.from_iterable(pool.map(walk, blocks)), strict=True))
-    return [found[i] for i in range(len(starts))]
+        results = dict(zip(chain.from_iterable(blocks), chain.from_iterable(pool.map(walk, blocks)), strict=True))
+    return [results[i] for i in range(len(starts))]
+
+
+def _blocks(scopes: Sequence[NDArray[np.bool_] | None], *, is_large: bool) -> list[list[int]]:
+    """The queries that are walked together: those over the whole graph `BLOCK_QUERIES` at a time, others one by one."""
+    whole: list[int] = []
+    blocks = []
+    for i, scope in enumerate(scopes):
+        if is_large or scope is not None:
+            blocks.append([i])
+        else:
+            whole.append(i)
+    starts = range(0, len(whole), BLOCK_QUERIES)
+    return [whole[start : start + BLOCK_QUERIES] for start in starts] + blocks
+
+
+def _partial_walk(
+    graph: WalkGraph,
+    start: NodeWeights,
+    damping: float,
+    steps: int | None,
+    scope: NDArray[np.bool_] | None,
+    reach: int | None,
+) -> Walk:
+    """The walk of one query over the nodes within its scope and reach."""
+    first = start.nodes[np.argsort(-start.weights, kind="stable")]
+    nodes, is_cut = graph.reached(first, reach, scope)
+    part = graph.induced(nodes)
+    return Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, is_cut, graph)
 
 
 def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None) -> FloatArray:
-    """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero where the restart is.
+    """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero for a restart of zeros.
 
-    As many steps as are given of power iteration; otherwise as many as leave `TOLERANCE` of the first error.
+    `steps` : of power iteration; None for as many as leave `TOLERANCE` of the first error.
     """
-    # How far each step goes from the value before the last towards the next of power iteration.
-    factors = [1.0] * (ceil(log(TOLERANCE) / log(damping)) if steps is None else steps)
-    if steps is None and graph.symmetric:  # Chebyshev's rule: the error, weighed by what leaves a node, falls by `rate`
-        leaving = graph.leaving[graph.leaving > 0]
-        error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max()) if len(leaving) else TOLERANCE
-        n_steps = ceil(log(error) / log(damping / (1 + sqrt(1 - damping**2))))
-        factors = [1.0, 1 / (1 - damping**2 / 2)]
-        while len(factors) < n_steps:
-            factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
     restart = np.ascontiguousarray(restarts.T)
-    flows, before, mass = graph.flows * damping, restart, restart / (1 - damping)
-    for factor in factors:
+    flows = graph.flows * damping
+    before, mass = restart, restart / (1 - damping)
+    for factor in _step_factors(graph, damping, steps):
         after = flows @ mass
         after += restart
         if factor != 1:
@@ -294,3 +316,21 @@ def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int 
     totals = shares.sum(axis=1, keepdims=True)
     np.divide(shares, totals, out=shares, where=totals > 0)
     return shares
+
+
+def _step_factors(graph: WalkGraph, damping: float, steps: int | None) -> list[float]:
+    """For each step, how far it goes from the value before the last towards the next of power iteration."""
+    if steps is not None:
+        return [1.0] * steps
+    if not graph.symmetric:
+        return [1.0] * ceil(log(TOLERANCE) / log(damping))
+    # Chebyshev's rule: the error, weighted by what leaves a node, falls by a constant factor at each step.
+    leaving = graph.leaving[graph.leaving > 0]
+    error = TOLERANCE
+    if len(leaving):
+        error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max())
+    n_steps = ceil(log(error) / log(damping / (1 + sqrt(1 - damping**2))))
+    factors = [1.0, 1 / (1 - damping**2 / 2)]
+    while len(factors) < n_steps:
+        factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
+    return factors

@@ -64,7 +64,10 @@ class Surroundings:
         table = self.graph.triples
         entity = min(int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end]))
         path = [triple]
-        while path[0] != (via := int(self.via[entity])):
+        while True:
+            via = int(self.via[entity])
+            if via == path[0]:
+                break
             path.insert(0, via)
             if self.hops[entity] == 0:
                 break
@@ -100,14 +103,16 @@ def _breadth_first(
     """(n_entities,) each: the hop of an entity, 0 for those given; and the first triple that reached it; or -1."""
     reached, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
     for hop in range(hops + 1):
-        fresh = np.flatnonzero(reached[entities] < 0)
-        found, first = np.unique(entities[fresh], return_index=True)
-        reached[found], via[found] = hop, triples[fresh[first]]
-        if not len(found):
+        unseen = np.flatnonzero(reached[entities] < 0)
+        layer, first = np.unique(entities[unseen], return_index=True)
+        reached[layer] = hop
+        via[layer] = triples[unseen[first]]
+        if not len(layer):
             break
-        slots = gather(graph.adjacency.indptr, found)[0]
+        slots = gather(graph.adjacency.indptr, layer)[0]
         slots = slots[usable[graph.adjacency.triples[slots]]]
-        entities, triples = graph.adjacency.neighbours[slots], graph.adjacency.triples[slots]
+        entities = graph.adjacency.neighbours[slots]
+        triples = graph.adjacency.triples[slots]
     return reached, via
 
 
@@ -126,11 +131,14 @@ def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | Non
 
     `entities` are hops, (n_entities,), as from `entity_hops`.
     """
-    far = np.iinfo(np.int64).max
-    found = np.full(graph.n_passages, far, dtype=np.int64)
+    unreached = np.iinfo(np.int64).max
+    least = np.full(graph.n_passages, unreached, dtype=np.int64)
     hops = entities[graph.mentions.owners]
-    np.minimum.at(found, graph.mentions.others[hops >= 0], hops[hops >= 0])
-    return np.where((found == far) | (False if allowed is None else ~allowed), -1, found)
+    np.minimum.at(least, graph.mentions.others[hops >= 0], hops[hops >= 0])
+    least[least == unreached] = -1
+    if allowed is not None:
+        least[~allowed] = -1
+    return least
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +158,11 @@ class Components:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        ends, n, labels = (graph.triples.heads, graph.triples.tails), graph.n_entities, np.empty(0, dtype=np.int64)
-        if n:  # scipy takes no empty matrix
-            edges = coo_array((np.ones(graph.n_triples, dtype=np.int8), ends), shape=(n, n))
+        size = graph.n_entities
+        labels = np.empty(0, dtype=np.int64)
+        if size:  # scipy takes no empty matrix
+            ends = (graph.triples.heads, graph.triples.tails)
+            edges = coo_array((np.ones(graph.n_triples, dtype=np.int8), ends), shape=(size, size))
             labels = connected_components(edges, directed=False)[1].astype(np.int64)
         return cls(labels, graph.mentions.owners, graph.mentions.others)
 
@@ -180,9 +190,25 @@ class Tree(NamedTuple):
 def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[Tree]:
     """The maximum spanning trees of an undirected multigraph, the one with the best edge first; each walked from that.
 
-    `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j where i < j. Of
-    parallel edges the first is kept; self-loops are dropped.
+    `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j if i < j. Of parallel
+    edges the first is kept; self-loops are dropped.
     """
+    ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in _spanning_forest(heads, tails)}
+    incident: dict[int, list[int]] = defaultdict(list)
+    for edge, (head, tail) in reversed(ends.items()):
+        incident[head].append(edge)
+        incident[tail].append(edge)
+    trees: list[Tree] = []
+    walked: set[int] = set()
+    for root in ends:
+        if root not in walked:
+            trees.append(_walk_tree(root, ends, incident))
+            walked.update(trees[-1].edges)
+    return trees
+
+
+def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[int]:
+    """The edges of all maximum spanning trees, ascending."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -192,32 +218,26 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     vertices, numbers = np.unique(np.stack([heads[proper], tails[proper]]), return_inverse=True)
     low, high = np.sort(numbers.reshape(2, -1).astype(np.int64), axis=0)
     first = np.unique(low * len(vertices) + high, return_index=True)[1]
-    # Weights are places in the order of preference, so all differ and the tree is the only one: scipy sorts unstably.
+    # Weights are ranks of preference, so all differ and the tree is the only one: scipy sorts unstably.
     matrix = csr_array((first + 1.0, (low[first], high[first])), shape=(len(vertices), len(vertices)))
-    forest = proper[np.sort(minimum_spanning_tree(matrix).data.astype(np.int64) - 1)]
-    ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in forest.tolist()}
-    incident: dict[int, list[int]] = defaultdict(list)
-    for edge, (head, tail) in reversed(ends.items()):
-        incident[head].append(edge)
-        incident[tail].append(edge)
-    trees: list[Tree] = []
-    walked: set[int] = set()
-    for root in ends:
-        if root in walked:
-            continue
-        trees.append(Tree([], []))
-        edges, parents = trees[-1]
-        # (edge, the vertices it leads to, place of the edge before it); the top of the stack is walked next.
-        ahead: list[tuple[int, tuple[int, ...], int]] = [(root, ends[root][::-1], -1)]
-        while ahead:
-            edge, beyond, parent = ahead.pop()
-            place = len(edges)
-            edges.append(edge)
-            parents.append(parent)
-            for vertex in beyond:
-                for onward in incident[vertex]:
-                    if onward != edge:
-                        head, tail = ends[onward]
-                        ahead.append((onward, (tail if vertex == head else head,), place))
-        walked.update(edges)
-    return trees
+    forest: list[int] = proper[np.sort(minimum_spanning_tree(matrix).data.astype(np.int64) - 1)].tolist()
+    return forest
+
+
+def _walk_tree(root: int, ends: Mapping[int, tuple[int, int]], incident: Mapping[int, list[int]]) -> Tree:
+    """The depth-first walk of the tree that an edge belongs to, from that edge."""
+    tree = Tree([], [])
+    # (edge, the vertices it leads to, position of the edge before it); the top of the stack is walked next.
+    stack: list[tuple[int, tuple[int, ...], int]] = [(root, ends[root][::-1], -1)]
+    while stack:
+        edge, vertices, parent = stack.pop()
+        position = len(tree.edges)
+        tree.edges.append(edge)
+        tree.parents.append(parent)
+        for vertex in vertices:
+            for next_edge in incident[vertex]:
+                if next_edge != edge:
+                    head, tail = ends[next_edge]
+                    other = tail if vertex == head else head
+                    stack.append((next_edge, (other,), position))
+    return tree

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def perturbed(
     drop : share of the triples to be left out, in [0, 1]; the mentions that they made go with them. Entities stay.
     add : number of random triples as a share of the triples left, at least 0. Head, tail, relation, passage and
         weights are each drawn from the graph's own triples, so that hubs stay hubs and relations keep their shares;
-        their passages mention both ends. None is a loop, or in the graph already.
+        their passages mention both ends. No new triple is a loop, or in the graph already.
     shuffle : swap labels, see above.
     seed : same graph, same seed, same result.
 
@@ -49,62 +49,95 @@ def perturbed(
     # A stream each, so that the same triples are dropped whatever the other options.
     dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
     if drop:
-        size = graph.n_triples
-        gone = np.sort(dropping.choice(size, size=round(drop * size), replace=False))
-        left = graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True))
-        mentions = counted(graph.mentions, graph.triples.take(gone), -1)
-        notes = {**graph.notes, "triples dropped at random": len(gone)}
-        graph = replace(graph, triples=left, mentions=mentions, notes=notes)
-    if round(add * graph.n_triples):
-        drawn = _random_triples(graph.triples, round(add * graph.n_triples), adding)
-        both = zip(vars(graph.triples).values(), vars(drawn).values(), strict=True)
-        every, mentions = TripleTable(*map(np.concatenate, both)), counted(graph.mentions, drawn, 1)
-        notes = {**graph.notes, "random triples added": len(drawn)}
-        graph = replace(graph, triples=every, mentions=mentions, notes=notes)
-    return _shuffled(graph, shuffling) if shuffle else graph
+        graph = _without_triples(graph, round(drop * graph.n_triples), dropping)
+    n_new = round(add * graph.n_triples)
+    if n_new:
+        graph = _with_random_triples(graph, n_new, adding)
+    if shuffle:
+        graph = _shuffled(graph, shuffling)
+    return graph
+
+
+def _without_triples(graph: KnowledgeGraph, count: int, random: np.random.Generator) -> KnowledgeGraph:
+    """The graph without so many triples, drawn at random."""
+    dropped = np.sort(random.choice(graph.n_triples, size=count, replace=False))
+    left = np.setdiff1d(np.arange(graph.n_triples), dropped, assume_unique=True)
+    return replace(
+        graph,
+        triples=graph.triples.take(left),
+        mentions=counted(graph.mentions, graph.triples.take(dropped), -1),
+        notes={**graph.notes, "triples dropped at random": len(dropped)},
+    )
+
+
+def _with_random_triples(graph: KnowledgeGraph, count: int, random: np.random.Generator) -> KnowledgeGraph:
+    """The graph with so many new triples."""
+    new = _random_triples(graph.triples, count, random)
+    columns = zip(vars(graph.triples).values(), vars(new).values(), strict=True)
+    return replace(
+        graph,
+        triples=TripleTable(*map(np.concatenate, columns)),
+        mentions=counted(graph.mentions, new, 1),
+        notes={**graph.notes, "random triples added": len(new)},
+    )
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
+    """New triples, each part of which is drawn from the triples of a table."""
     parts = (table.heads, table.relations, table.tails, table.passages)
-    known = set(zip(*(part.tolist() for part in parts), strict=True))
-    found: dict[tuple[int, ...], int] = {}  # the triple whose weights it takes
+    existing = set(zip(*(part.tolist() for part in parts), strict=True))
+    sources: dict[tuple[int, ...], int] = {}  # a new triple -> the triple that its weights are of
     for _ in range(_ROUNDS):
         draws = random.integers(len(table), size=(5, size))
-        rows = zip(*(part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)), strict=True)
-        for row, weights in zip(rows, draws[4].tolist(), strict=True):
-            if row[0] != row[2] and row not in known and len(found) < size:
-                found.setdefault(row, weights)
-        if len(found) == size:
+        columns = [part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)]
+        for *triple, source in zip(*columns, draws[4].tolist(), strict=True):
+            is_new = triple[0] != triple[2] and tuple(triple) not in existing
+            if is_new and len(sources) < size:
+                sources.setdefault(tuple(triple), source)
+        if len(sources) == size:
             break
     else:
         raise ValueError(
-            f"There is no room for {size} random triples: in {_ROUNDS} draws of as many, {len(found)} were new. "
+            f"There is no room for {size} random triples: in {_ROUNDS} draws of as many, {len(sources)} were new. "
             "Add fewer."
         )
-    weights = np.array(list(found.values()))
-    codes, weighed = np.array(list(found), dtype=np.int32).T, (table.strengths[weights], table.confidences[weights])
-    columns: Any = (*codes, *weighed, np.zeros(size, dtype=np.int32))  # a description names the ends it was written of
-    return TripleTable(*map(np.ascontiguousarray, columns))
+    weights = np.array(list(sources.values()))
+    heads, relations, tails, passages = (np.ascontiguousarray(c) for c in np.array(list(sources), dtype=np.int32).T)
+    return TripleTable(
+        heads=heads,
+        relations=relations,
+        tails=tails,
+        passages=passages,
+        strengths=table.strengths[weights],
+        confidences=table.confidences[weights],
+        descriptions=np.zeros(size, dtype=np.int32),  # a description names the ends that it was written of
+    )
 
 
 def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
     import pandas as pd
 
-    table, mentions, size = graph.triples, graph.mentions, graph.n_entities
-    out = np.bincount(table.heads, minlength=size)
+    table, mentions = graph.triples, graph.mentions
+    size = graph.n_entities
+    out_degrees = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)
     kinds = pd.factorize(np.array(graph.types, dtype=object))[0]
     kinds[np.bincount(kinds)[kinds] == 1] = size  # those that are the only one of their type swap with each other
     for members in pd.Series(kinds).groupby(kinds).indices.values():
-        numbers = [graph.degrees[members], out[members], np.diff(mentions.indptr)[members]]
+        numbers = [graph.degrees[members], out_degrees[members], np.diff(mentions.indptr)[members]]
         entities[members] = members[swapped(numbers, random)]
     stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
     passages = swapped([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
-    rows = np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32)
-    ends: dict[str, Any] = {"heads": entities[table.heads], "tails": entities[table.tails]}
+    triples = replace(
+        table,
+        heads=entities[table.heads],
+        tails=entities[table.tails],
+        passages=np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32),
+        descriptions=np.zeros(len(table), dtype=np.int32),
+    )
     return replace(
         graph,
-        triples=replace(table, **ends, passages=rows, descriptions=np.zeros(len(table), dtype=np.int32)),
+        triples=triples,
         triple_descriptions=("",),
         mentions=incidence(entities[mentions.owners], passages[mentions.others], mentions.counts, size),
         notes={**graph.notes, "entities and passages shuffled": size + graph.n_passages},
@@ -140,17 +173,28 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
     keys = pairs[:, 1].copy()
     for kind in (keys < table.n_titles, keys >= table.n_titles):
-        at = np.flatnonzero(kind)
-        keys[at] = _dealt(pairs[at, 0], keys[at], dealing)
+        members = np.flatnonzero(kind)
+        keys[members] = _dealt(pairs[members, 0], keys[members], dealing)
     key = keys[owner.reshape(-1)].astype(np.int32)
     order = np.lexsort((key, table.sentence, table.row))
-    cycle = paging.permutation(np.unique(table.page_row))
-    taken = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)
-    taken[cycle] = np.roll(cycle, 1)
-    page_row = taken[table.page_row]
+    page_row = _swapped_pages(table, paging)
     pages = np.lexsort((page_row, table.page_key))
-    paged: dict[str, Any] = {"page_key": table.page_key[pages], "page_row": page_row[pages]}
-    return replace(table, **paged, key=key[order], row=table.row[order], sentence=table.sentence[order])
+    return replace(
+        table,
+        page_key=table.page_key[pages],
+        page_row=page_row[pages],
+        key=key[order],
+        row=table.row[order],
+        sentence=table.sentence[order],
+    )
+
+
+def _swapped_pages(table: MentionTable, random: np.random.Generator) -> NDArray[np.int32]:
+    """The rows of the pages when every page gets the title of another."""
+    cycle = random.permutation(np.unique(table.page_row))
+    row_of = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)
+    row_of[cycle] = np.roll(cycle, 1)
+    return row_of[table.page_row]
 
 
 def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator) -> NDArray[np.int32]:
@@ -158,10 +202,10 @@ def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.G
     keys = random.permutation(keys)
     for _ in range(_ROUNDS):
         order = np.lexsort((keys, rows))
-        twice = order[~run_starts(rows[order], keys[order])]
-        if not len(twice):
+        repeated = order[~run_starts(rows[order], keys[order])]
+        if not len(repeated):
             break
-        others = random.integers(len(keys), size=len(twice))
-        for one, other in zip(twice.tolist(), others.tolist(), strict=True):
-            keys[one], keys[other] = keys[other], keys[one]
+        others = random.integers(len(keys), size=len(repeated))
+        for position, other in zip(repeated.tolist(), others.tolist(), strict=True):
+            keys[position], keys[other] = keys[other], keys[position]
     return keys

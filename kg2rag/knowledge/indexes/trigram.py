@@ -67,50 +67,43 @@ class TrigramIndex:
     @staticmethod
     def write(folder: Path, contents: Sequence[str]) -> None:
         """Index `contents`, one text a row, into `folder`; keys of one letter or more than `LONGEST` are left out."""
-        seen: dict[str, int] = {}
-        postings = array("i")  # of every passage that holds a term: the term, the row, whether it is defined there
-        for row, text in enumerate(contents):
-            defined = frozenset(definitions(text))
-            for name in {name: None for surface, _ in surfaces(text) for name in variants(surface)}:
-                if 1 < len(key(name)) <= LONGEST:
-                    postings.extend((seen.setdefault(name, len(seen)), row, name in defined))
-        terms = sorted(seen, key=lambda name: (key(name), name))
-        place = np.empty(len(terms), dtype=np.int32)
-        place[[seen[name] for name in terms]] = np.arange(len(terms), dtype=np.int32)
-        term, rows, defines = np.array(postings, dtype=np.int32).reshape(-1, 3).T
-        term = place[term]
-        order = np.lexsort((rows, term))
-        keys = {name: number for number, name in enumerate(dict.fromkeys(map(key, terms)))}
-        key_of = np.array([keys[key(name)] for name in terms], dtype=np.int64)
-        codes, owners = _codes(list(keys))
-        codes, number = np.unique(codes, return_inverse=True)
-        holding = incidence(number, owners, np.ones(len(owners), dtype=np.int32), len(codes))
-        held = incidence(key_of[term], rows, np.ones(len(rows), dtype=np.int32), len(keys))
+        terms, postings = _postings(contents)
+        posting_terms, rows, defines = postings.T
+        order = np.lexsort((rows, posting_terms))
+        keys = list(dict.fromkeys(map(key, terms)))
+        number_of = {name: number for number, name in enumerate(keys)}
+        term_keys = np.array([number_of[key(term)] for term in terms], dtype=np.int64)
+        passages_of_keys = incidence(term_keys[posting_terms], rows, np.ones(len(rows), dtype=np.int32), len(keys))
+        trigrams, trigram_keys = _codes(keys)
+        codes, code_numbers = np.unique(trigrams, return_inverse=True)
+        keys_of_codes = incidence(code_numbers, trigram_keys, np.ones(len(trigrams), dtype=np.int32), len(codes))
         arrays: dict[str, NDArray[Any]] = {
-            "key_ptr": offsets(key_of, len(keys)),
-            "key_df": held.indptr[1:] - held.indptr[:-1],
-            "posting_ptr": offsets(term, len(terms)),
+            "key_ptr": offsets(term_keys, len(keys)),
+            "key_df": passages_of_keys.indptr[1:] - passages_of_keys.indptr[:-1],
+            "posting_ptr": offsets(posting_terms, len(terms)),
             "rows": rows[order],
             "defines": defines[order].astype(bool),
             "codes": codes,
-            "code_ptr": holding.indptr,
-            "code_keys": holding.others,
+            "code_ptr": keys_of_codes.indptr,
+            "code_keys": keys_of_codes.others,
         }
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        for name, texts in {"keys": list(keys), "terms": terms}.items():
+        for name, texts in {"keys": keys, "terms": terms}.items():
             table = pa.table({"text": pa.array(texts, pa.large_string())})
             feather.write_feather(table, folder / f"{name}.arrow", compression="uncompressed")
 
     def find(self, wanted: str) -> int | None:
-        """The code of a key, or None where no passage holds it."""
-        at = bisect_left(range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py())
-        return at if at < len(self.keys) and self.keys[at].as_py() == wanted else None
+        """The code of a key, or None if no passage holds it."""
+        code = bisect_left(range(len(self.keys)), wanted, key=lambda i: self.keys[i].as_py())
+        if code < len(self.keys) and self.keys[code].as_py() == wanted:
+            return code
+        return None
 
     def document_frequency(self, wanted: str) -> int:
-        """How many passages hold a key, in any spelling; 0 where none does."""
-        found = self.find(wanted)
-        return 0 if found is None else int(self.key_df[found])
+        """The number of passages that hold a key, in any spelling."""
+        code = self.find(wanted)
+        return 0 if code is None else int(self.key_df[code])
 
     def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
         """The `limit` keys most like one: equal, then holding it, then by similarity, at least `min_similarity`.
@@ -168,6 +161,23 @@ class TrigramIndex:
 
         lengths: IntArray = pc.utf8_length(self.keys).to_numpy(zero_copy_only=False)
         return lengths
+
+
+def _postings(contents: Sequence[str]) -> tuple[list[str], NDArray[np.int32]]:
+    """The terms of all texts by key, and of every term in a text, (n, 3): the term, the row, whether it is defined."""
+    number_of: dict[str, int] = {}
+    postings = array("i")
+    for row, text in enumerate(contents):
+        defined = frozenset(definitions(text))
+        for term in dict.fromkeys(variant for surface, _ in surfaces(text) for variant in variants(surface)):
+            if 1 < len(key(term)) <= LONGEST:
+                postings.extend((number_of.setdefault(term, len(number_of)), row, term in defined))
+    terms = sorted(number_of, key=lambda term: (key(term), term))
+    sorted_number = np.empty(len(terms), dtype=np.int32)
+    sorted_number[[number_of[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
+    table = np.array(postings, dtype=np.int32).reshape(-1, 3)
+    table[:, 0] = sorted_number[table[:, 0]]
+    return terms, table
 
 
 def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
