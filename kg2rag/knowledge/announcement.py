@@ -52,7 +52,7 @@ def _time(corpus: Corpus, embedder: SentenceEncoder | StaticEncoder | GivenEncod
         embedder.encode(sample[:1], store)  # loads the model
         start = time.perf_counter()
         embedder.encode(sample[1:], store)
-    except (ModelNotFoundError, ValueError):  # whoever encodes raises it again
+    except (ModelNotFoundError, ValueError):  # raised again by the first use of the encoder
         return ""
     seconds = (time.perf_counter() - start) / (len(sample) - 1) * len(corpus)
     if seconds < LINE_SECONDS:

@@ -1,6 +1,6 @@
 """`KnowledgeGraph`: the triples and mentions of a corpus as arrays, with sizes and lookup.
 
-Functions that take a graph are its methods too; their modules import it for type checkers alone.
+Functions that take a graph are its methods, too; their modules import it only for type checkers.
 """
 
 from __future__ import annotations
@@ -107,9 +107,10 @@ class KnowledgeGraph:
     @classmethod
     def from_networkx(cls, graph: object, corpus: Corpus) -> KnowledgeGraph:
         """A networkx graph, its nodes linked to the passages that have or name them, as `KnowledgeBase.build` does."""
-        if (linked := graph_of(graph)) is None:
+        source = graph_of(graph)
+        if source is None:
             raise refused("graph", graph, "a networkx graph")
-        return cls.build(linked.extract(corpus), corpus)
+        return cls.build(source.extract(corpus), corpus)
 
     def __repr__(self) -> str:
         sizes = (f"{getattr(self, f'n_{kind}'):,} {kind}" for kind in _KINDS)
@@ -118,14 +119,15 @@ class KnowledgeGraph:
     @cached_property
     def _codes(self) -> dict[str, int]:
         codes = {entity_key(name): code for code, name in enumerate(self.names)}
-        for code, alias in ((code, alias) for code, own in enumerate(self.aliases) for alias in own):
-            codes.setdefault(entity_key(alias), code)
+        for code, aliases in enumerate(self.aliases):
+            for alias in aliases:
+                codes.setdefault(entity_key(alias), code)
         for key, code in list(codes.items()):
             codes.setdefault(unstroked(key), code)
         return codes
 
     def find(self, name: str) -> int | None:
-        """The code of an entity by any spelling of its name, else by an alias; None where there is none.
+        """The code of an entity by any spelling of its name, else by an alias; None if there is no such entity.
 
         An alias that several entities claim belongs to the first of them.
         """
@@ -133,25 +135,31 @@ class KnowledgeGraph:
 
     def entity(self, name: str) -> int:
         """The code of an entity, as `find`; KeyError names the nearest entities."""
-        if (code := self.find(name)) is not None:
+        code = self.find(name)
+        if code is not None:
             return code
         from rapidfuzz import process
 
-        near = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
-        known = f"The nearest are {', '.join(map(repr, near))}." if near else "The graph is empty."
+        nearest = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
+        known = "The graph is empty."
+        if nearest:
+            known = f"The nearest are {', '.join(map(repr, nearest))}."
         raise KeyError(f"Unknown entity {name!r}. {known}")
 
     def relations_among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """(n_relations,) which relations are wanted, in any spelling; ValueError for one that the graph lacks."""
+        if isinstance(wanted, str):
+            wanted = [wanted]
         keys = [entity_key(relation) for relation in self.relations]
-        names = {entity_key(name): name for name in ([wanted] if isinstance(wanted, str) else wanted)}
-        if unknown := [name for key, name in names.items() if key not in keys]:
+        wanted_keys = {entity_key(name): name for name in wanted}
+        unknown = [name for key, name in wanted_keys.items() if key not in keys]
+        if unknown:
             known = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
             raise ValueError(f"The graph has no relation {unknown[0]!r}. Known, of {len(keys)}: {known}.")
-        return np.array([key in names for key in keys], dtype=bool)
+        return np.array([key in wanted_keys for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:
-        """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
+        """The triple at `index`, with names in place of codes; its passage is "" if none states it."""
         if index not in self._written:
             table = self.triples
             passage = int(table.passages[index])
@@ -215,7 +223,9 @@ class KnowledgeGraph:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return self.fingerprint == other.fingerprint if isinstance(other, KnowledgeGraph) else NotImplemented
+        if not isinstance(other, KnowledgeGraph):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

@@ -83,7 +83,7 @@ def _with_random_triples(graph: KnowledgeGraph, count: int, random: np.random.Ge
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
-    """New triples, each part of which is drawn from the triples of a table."""
+    """New triples, with each part drawn from the triples of a table."""
     parts = (table.heads, table.relations, table.tails, table.passages)
     existing = set(zip(*(part.tolist() for part in parts), strict=True))
     sources: dict[tuple[int, ...], int] = {}  # a new triple -> the triple that its weights are of

@@ -34,15 +34,19 @@ class GraphReport:
     notes: dict[str, int]
 
     def __repr__(self) -> str:
-        shown = [self.sizes.to_string(header=False)]
-        shown += [part.to_string(index=False) for part in (self.hubs, self.relations)]
-        return "\n\n".join([*shown, *(f"{cause}: {count:,}" for cause, count in self.notes.items())])
+        tables = [self.sizes.to_string(header=False)]
+        tables += [table.to_string(index=False) for table in (self.hubs, self.relations)]
+        notes = [f"{cause}: {count:,}" for cause, count in self.notes.items()]
+        return "\n\n".join([*tables, *notes])
 
     def _repr_html_(self) -> str:
-        shown: list[str] = [self.sizes.to_html(header=False, index_names=False)]
-        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in (self.hubs, self.relations)]
-        noted = "".join(f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items())
-        return "".join(shown) + (f"<ul>{noted}</ul>" if noted else "")
+        html: str = self.sizes.to_html(header=False, index_names=False)
+        for table in (self.hubs, self.relations):
+            html += table.to_html(index=False, float_format="{:.3f}".format)
+        if self.notes:
+            notes = "".join(f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items())
+            html += f"<ul>{notes}</ul>"
+        return html
 
 
 def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
@@ -51,21 +55,30 @@ def report(graph: KnowledgeGraph, *, hubs: int = 10) -> GraphReport:
 
     total = max(graph.n_triples, 1)
     counts = np.bincount(graph.triples.relations, minlength=graph.n_relations)
-    entities = {"entity": graph.names, "type": graph.types, "triples": graph.degrees, "share": graph.degrees / total}
-    entities["passages"] = np.diff(graph.mentions.indptr)
-    used = {"relation": graph.relations, "triples": counts, "share": counts / total}
-    busiest, frequent = (
-        pd.DataFrame(columns).sort_values("triples", ascending=False, kind="stable")[:size].reset_index(drop=True)
-        for columns, size in ((entities, hubs), (used, 10))
+    entities = pd.DataFrame(
+        {
+            "entity": graph.names,
+            "type": graph.types,
+            "triples": graph.degrees,
+            "share": graph.degrees / total,
+            "passages": np.diff(graph.mentions.indptr),
+        }
     )
-    return GraphReport(describe(graph, min(hubs, 5)), busiest, frequent, dict(graph.notes))
+    relations = pd.DataFrame({"relation": graph.relations, "triples": counts, "share": counts / total})
+    sizes = describe(graph, min(hubs, 5))
+    return GraphReport(sizes, _most_frequent(entities, hubs), _most_frequent(relations, 10), dict(graph.notes))
+
+
+def _most_frequent(table: pd.DataFrame, size: int) -> pd.DataFrame:
+    """The rows with the most triples."""
+    return table.sort_values("triples", ascending=False, kind="stable")[:size].reset_index(drop=True)
 
 
 def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
-    Components are over triples alone: an entity that is only mentioned is an orphan, and a component of its own. A
-    passage that names an entity is covered, another isolated. An entity's degree counts the triples it is an end of.
+    Components are over triples: an entity that is only mentioned is an orphan, and a component of one. A passage that
+    names an entity is covered, another isolated. An entity's degree is the number of triples that it is an end of.
     """
     import pandas as pd
 

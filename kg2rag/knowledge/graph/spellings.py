@@ -1,7 +1,7 @@
-"""Names -> what spellings of one name have in common, what distinguishes similar names, and which names are similar.
+"""Names -> keys that spellings of one name share, frames that similar names share, and pairs of similar names.
 
 The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples of MuSiQue. Names of
-one frame alone are compared, by rapidfuzz.
+one frame are compared, by rapidfuzz.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kg2rag.text.normalisation import entity_key
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
-_ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}  # at the front of a name alone: "5th St" is a street
+_ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}  # only at the front of a name: "5th St" is a street
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
 _LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")  # a run of single letters, which is one word
@@ -77,15 +77,20 @@ def initials(name: str) -> tuple[str, ...]:
 
 
 def frame(key: str) -> str:
-    """What misspelt versions of one plain key have in common: its words, of the long ones the first and last letter.
+    """The part of a plain key that its misspelt versions share: short words, and the ends of long ones.
 
     A word of five letters or more may differ inside; beginnings, endings, numbers and telling words must agree.
 
     >>> frame("nanjing massacre") == frame("nanking massacre"), frame("south korea") == frame("south korean")
     (True, False)
     """
-    fixed = {word for word in key.split() if len(word) < _SHORTEST_WORD or not word.isalpha() or _ROMAN.fullmatch(word)}
-    return " ".join(w if w in fixed or w in _TELLING else f"{w[0]}~{w[-1]}" for w in key.split())
+    return " ".join(_word_frame(word) for word in key.split())
+
+
+def _word_frame(word: str) -> str:
+    """The first and last letter of a word that may be misspelt; any other word as it is."""
+    is_fixed = len(word) < _SHORTEST_WORD or not word.isalpha() or word in _TELLING or _ROMAN.fullmatch(word)
+    return word if is_fixed else f"{word[0]}~{word[-1]}"
 
 
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
@@ -99,10 +104,10 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    long = {at: string for at, string in enumerate(strings) if len(string) >= SHORTEST}
-    found: list[tuple[int, int, float]] = []
-    for one in list(long):
-        own = long.pop(one)  # those before it are compared
-        near = process.extract(own, long, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
-        found += [(one, other, score) for _, score, other in near]
-    return sorted(found)
+    later = {i: string for i, string in enumerate(strings) if len(string) >= SHORTEST}
+    pairs: list[tuple[int, int, float]] = []
+    for left in list(later):
+        string = later.pop(left)
+        near = process.extract(string, later, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
+        pairs += [(left, right, score) for _, score, right in near]
+    return sorted(pairs)

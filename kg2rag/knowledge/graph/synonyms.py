@@ -13,7 +13,7 @@ import numpy as np
 
 from kg2rag.types import FloatArray, IntArray, Interval, Matrix, require
 
-BLOCK = 256  # rows compared at once: with all of 100,000, 100 MB of cosines
+BLOCK_ROWS = 256  # that are compared at once: with all of 100,000, 100 MB of cosines
 SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
 
 
@@ -49,16 +49,24 @@ def synonyms(
     `sources`, `targets` : rows, ascending, that may start and end a pair; None for all.
     """
     require("threshold", threshold, float, Interval(gt=0, le=1))
-    starts, ends = (np.arange(len(vectors)) if rows is None else rows for rows in (sources, targets))
-    found = [Synonyms(starts[:0], ends[:0], np.empty(0))]
-    among = np.ascontiguousarray(vectors[ends].T, dtype=np.float32)
-    for first in range(0, len(starts) if len(ends) else 0, BLOCK):
-        block = starts[first : first + BLOCK]
-        for row, near in zip(block.tolist(), vectors[block].astype(np.float32) @ among, strict=True):
-            others = ends[near >= threshold - SLACK]
-            others = others[others != row]
-            cosines = np.einsum("ij,j->i", vectors[others].astype(np.float64), vectors[row].astype(np.float64))
-            best = np.lexsort((others, -cosines))
-            best = best[cosines[best] >= threshold][:limit]
-            found.append(Synonyms(np.full(len(best), row), others[best], cosines[best]))
-    return Synonyms(*map(np.concatenate, zip(*found, strict=True)))
+    every = np.arange(len(vectors))
+    starts = every if sources is None else sources
+    ends = every if targets is None else targets
+    results = [Synonyms(starts[:0], ends[:0], np.empty(0))]
+    if len(ends):
+        end_vectors = np.ascontiguousarray(vectors[ends].T, dtype=np.float32)
+        for first in range(0, len(starts), BLOCK_ROWS):
+            block = starts[first : first + BLOCK_ROWS]
+            products = vectors[block].astype(np.float32) @ end_vectors
+            for row, near in zip(block.tolist(), products >= threshold - SLACK, strict=True):
+                results.append(_nearest(vectors, row, ends[near], threshold, limit))
+    return Synonyms(*map(np.concatenate, zip(*results, strict=True)))
+
+
+def _nearest(vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int) -> Synonyms:
+    """The pairs of one row with candidates within a cosine."""
+    others = candidates[candidates != row]
+    cosines = np.einsum("ij,j->i", vectors[others].astype(np.float64), vectors[row].astype(np.float64))
+    best = np.lexsort((others, -cosines))
+    best = best[cosines[best] >= threshold][:limit]
+    return Synonyms(np.full(len(best), row), others[best], cosines[best])

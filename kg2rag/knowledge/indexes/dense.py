@@ -13,18 +13,19 @@ import numpy as np
 from kg2rag.compute import threads
 from kg2rag.types import FloatArray, IntArray, Matrix, canonical_order
 
-MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not absorb its rounding at the cut
+MARGIN = 32  # candidates beyond k that FAISS is asked for; more if they do not absorb its rounding at the cut
 ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
-BLOCK = 512  # rows in float64 at once, 1.5 MB, which a cache holds
+BLOCK_ROWS = 512  # in float64 at once, 1.5 MB, which a cache holds
 
 
 def cosines(queries: Matrix, vectors: Matrix) -> FloatArray:
     """(n_queries, n_rows) products of unit vectors to six digits: computed in float64, so equal in any batch."""
-    products, exact = np.empty((len(queries), len(vectors))), queries.astype(np.float64)
-    for start in range(0, len(vectors), BLOCK):
-        products[:, start : start + BLOCK] = exact @ vectors[start : start + BLOCK].astype(np.float64).T
+    products = np.empty((len(queries), len(vectors)))
+    exact = queries.astype(np.float64)
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        products[:, start : start + BLOCK_ROWS] = exact @ vectors[start : start + BLOCK_ROWS].astype(np.float64).T
     return products.round(6) + 0.0  # no -0.0
 
 
@@ -39,22 +40,29 @@ class DenseIndex:
     ) -> list[tuple[IntArray, FloatArray]]:
         """The `k` nearest rows of each query, best first, equal cosines by row.
 
-        One (rows, cosines) pair a query; fewer than `k` where there are fewer rows. `queries`, (n_queries, dim), have
-        norm 1; `candidates` are the rows each may return, every one of which is then scored; None for all.
+        Parameters
+        ----------
+        queries : (n_queries, dim), rows of norm 1.
+        candidates : for each query the rows that it may return, which are then all scored; None for all rows.
+
+        Returns
+        -------
+        rows, cosines : a pair for each query, of length k or the number of rows it may return.
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
-        among: list[Any] = list(candidates or [None] * len(queries))
-        free = [i for i, rows in enumerate(among) if rows is None]
-        near = self._near(np.ascontiguousarray(queries[free], dtype=np.float32), k) if free else []
-        for i, rows in zip(free, near, strict=True):
-            among[i] = rows
-        found = []
-        for query, rows in zip(queries, among, strict=True):
+        rows_of: list[Any] = list(candidates or [None] * len(queries))
+        unrestricted = [i for i, rows in enumerate(rows_of) if rows is None]
+        if unrestricted:
+            near = self._near(np.ascontiguousarray(queries[unrestricted], dtype=np.float32), k)
+            for i, rows in zip(unrestricted, near, strict=True):
+                rows_of[i] = rows
+        results = []
+        for query, rows in zip(queries, rows_of, strict=True):
             scores = self.cosines(query, rows)
             order = canonical_order(rows, scores)[:k]
-            found.append((rows[order], scores[order]))
-        return found
+            results.append((rows[order], scores[order]))
+        return results
 
     def _near(self, queries: Matrix, k: int) -> list[IntArray]:
         """The rows among which the `k` nearest of each query are, and all that tie with these."""

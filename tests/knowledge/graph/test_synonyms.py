@@ -35,7 +35,7 @@ def test_they_are_those_of_the_whole_matrix(n: int, seed: int, threshold: float,
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = unit(60, 3, 1)
     whole = synonyms(vectors, 0.7)
-    monkeypatch.setattr(module, "BLOCK", 7)
+    monkeypatch.setattr(module, "BLOCK_ROWS", 7)
     blocked = synonyms(vectors, 0.7)
     assert len(whole.sources) > 60
     assert pairs(blocked) == pairs(whole)
