@@ -9,7 +9,7 @@ LAB := .venv/.lab
 ALL := .venv/.all
 
 .DEFAULT_GOAL := help
-.PHONY: help compare test test-all check docs notebooks bench lab
+.PHONY: help compare test test-all test-models check docs notebooks bench lab
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,11 @@ test: $(ALL) ## the tests, and every notebook from top to bottom
 
 test-all: export KG2RAG_FULL := 1
 test-all: test ## these, and those that take many minutes: goldens on whole sets, every kept comparison
+
+test-models: $(ALL) ## every path that asks a language model, with a small real one (needs cmake and a C++ compiler)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--config-settings cmake.args=-DLLAVA_BUILD=OFF --editable ".[models]"
+	$(BIN)/python eval/models/small_model.py $(ARGS)
 
 check: $(ALL) ## style, types, layers
 	$(BIN)/ruff check

@@ -95,12 +95,17 @@ def questions(
         return
     written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
     print_line(written)
-    written.label().save(page)
-    written.save(out)
-    print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(data.dataset)} --questions {out}")
+    if written.rows:
+        written.label().save(page)
+        written.save(out)
+        print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(data.dataset)} --questions {out}")
+    else:
+        print_line(f"No question was written, so {out} is not.", err=True)
     if written.failures:
-        first = f"{len(written.failures)} calls failed, the first: {written.failures[0]}."
-        print_line(f"{first} The same command asks again.", err=True)
+        print_line(f"{len(written.failures)} calls failed, the first: {written.failures[0]}.", err=True)
+    if any(failure.kind != "output" for failure in written.failures):
+        print_line("The same command asks again where no answer came.", err=True)
+    if written.failures or not written.rows:
         raise typer.Exit(EXIT_SOME_FAILED)
 
 

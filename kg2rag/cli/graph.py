@@ -116,7 +116,8 @@ def _build(source: Extractor, dataset: QADataset, options: BuildOptions, out: Pa
         graph = write_graph(out, extraction, dataset.corpus, source, **about)
         print_line(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
     if run is not None and failures:
-        _report_failures(run, len(dataset.corpus), out, options)
+        n_passages = min(options.limit or len(dataset.corpus), len(dataset.corpus))
+        _report_failures(run, n_passages, out, options)
         raise typer.Exit(EXIT_SOME_FAILED)
 
 
@@ -127,9 +128,13 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
         consequence = "no graph was written (--allow-failed writes it)"
     print_line(
         f"{len(run.failed_passages)} of {n_passages} passages failed, the first: {run.failures[0]}.\n"
-        f"All failures and their causes: {out / 'failed.jsonl'}; {consequence}. Ask again with --retry-failed.",
+        f"All failures and their causes: {out / 'failed.jsonl'}; {consequence}.",
         err=True,
     )
+    if any(failure.kind == "output" for failure in run.failures):
+        print_line("Ask again with --retry-failed: other seed, warmer, twice the tokens.", err=True)
+    if any(failure.kind != "output" for failure in run.failures):
+        print_line("The same command asks again where no answer came.", err=True)
 
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kg2rag.cli.option_groups import arg, opt, parse_settings, split_names
 from kg2rag.cli.printing import print_line
@@ -157,6 +158,7 @@ class ModelOptions:
     max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
     concurrency: int | None = opt(None, "Simultaneous requests. Default: 8, or 2 on this machine.", min=1, **LLM)
     timeout: float = opt(60.0, "Seconds without a byte until a request fails.", **LLM)
+    body: str | None = opt(None, "JSON object of further request fields; null leaves one out.", **LLM)
     max_calls: int | None = opt(None, "Maximum number of requests, retries included.", min=1, **LLM)
     max_cost: float | None = opt(None, "Maximum cost; needs both prices.", **LLM)
     prompt_price: float | None = opt(None, "Price of a million prompt tokens.", **LLM)
@@ -170,8 +172,22 @@ class ModelOptions:
             raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")
         key = None if self.api_key_env in ("none", "") else self.api_key_env
         options = asdict(self)
+        options["extra"] = _body_fields(options.pop("body"))
         max_calls = options.pop("max_calls")
         max_cost = options.pop("max_cost")
         is_limited = max_calls is not None or max_cost is not None
         spending = Spending(max_calls, max_cost) if is_limited else None
         return ChatModel(**options | {"api_key_env": key, "spending": spending})
+
+
+def _body_fields(text: str | None) -> dict[str, Any]:
+    """The fields of --body; ValueError for a text that is no JSON object."""
+    if text is None:
+        return {}
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict):
+        raise ValueError(f'--body {text!r} is no JSON object. Give one such as {{"top_p": 0.9, "seed": null}}.')
+    return fields

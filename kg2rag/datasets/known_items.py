@@ -40,7 +40,7 @@ class WrittenQuestions:
     corpus: Corpus
     rows: Sequence[Mapping[str, Any]]
     dropped: Mapping[str, int] = field(default_factory=dict)
-    failures: Sequence[object] = ()
+    failures: Sequence[Any] = ()
     usage: object = None
 
     def save(self, file: str | Path) -> Path:

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watch
 from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import as_parquet, read_json, read_parquet
-from kg2rag.types import Notes, QADataset, Query, Ranking, Triple
+from kg2rag.types import Notes, QADataset, Query, Ranking, Triple, UnansweredError
 
 BLOCK = 100
 """Questions of an entry of the store: so many are lost, at most, where a run is killed."""
@@ -228,6 +228,7 @@ class _Worker:
     environment: dict[str, Any] = field(default_factory=dict)
     outside: str = ""
     read_known: bool = False
+    unanswered: list[UnansweredError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.before = [kb.counts.copy() for kb in self.kbs]
@@ -242,7 +243,7 @@ class _Worker:
             empty_unwatched(self.walk.memos)
         with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
             if hasattr(self.system, "prepare"):
-                with self._watched():
+                with self._watched(), suppress(UnansweredError):  # of one query, which `retrieve` sets apart
                     self.system.prepare(queries)
         if self.kbs:
             with self._watched():
@@ -266,14 +267,33 @@ class _Worker:
             note_watched(self.walk.memos)
 
     def retrieve(self, queries: Sequence[Query]) -> list[Ranking]:
-        """The rankings of some queries, batch by batch."""
+        """The rankings of some queries, batch by batch.
+
+        A query that a component of the system cannot answer, such as one for which a language model wrote something
+        unusable, has an empty ranking whose notes give the cause; such a run is not kept. UnansweredError if that is so
+        for every query.
+        """
         rankings: list[Ranking] = []
+        self.unanswered = []
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
             first = batch[0]
             with noted(f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"):
-                rankings += self.system.retrieve_batch(batch, self.k)
+                rankings += self._batch(batch)
+                if len(self.unanswered) == len(queries):
+                    raise self.unanswered[0]
         return rankings
+
+    def _batch(self, batch: Sequence[Query]) -> list[Ranking]:
+        try:
+            return list(self.system.retrieve_batch(batch, self.k))
+        except UnansweredError as error:
+            if len(batch) > 1:  # answers that came are stored: none is paid twice
+                return [ranking for query in batch for ranking in self._batch([query])]
+            self.unanswered.append(error)
+            self.outside = self.outside or f"some queries have no ranking: {error.cause}"
+            notes = Notes(warning=f"no ranking: {error.cause}")
+            return [Ranking.from_scores(batch[0].id, [], [], self.data.corpus.ids, notes=notes)]
 
     def block(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
         """The rankings of a block, checked, and what it depends on.

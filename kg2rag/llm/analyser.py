@@ -5,16 +5,18 @@ Weights are shares: they are divided by their sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from kg2rag.compute import Store
+from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.llm.chat_model import ChatModel, ask_each, chat_model, name_of, unusable
+from kg2rag.llm.chat_model import ChatModel, NamedOptions, ask_each, chat_model, name_of, unusable
+from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
 from kg2rag.types import Query
@@ -67,6 +69,17 @@ class LLMAnalyser:
         return analyses
 
 
-def named(store: Store, vocabulary: TrigramIndex | None, model: str) -> LLMAnalyser:  # noqa: ARG001
+def named(
+    store: Store,
+    vocabulary: TrigramIndex | None,  # noqa: ARG001 - every analyser is given it
+    model: str,
+    *,
+    max_tokens: int | None = 512,
+    concurrency: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    structured: Structured = "json_schema",
+    body: Mapping[str, Any] | None = None,
+) -> LLMAnalyser:
     """The analyser of a model by name, "MODEL@BASE_URL", whose answers a store keeps."""
-    return LLMAnalyser(chat_model(model, store))
+    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
+    return LLMAnalyser(chat_model(model, store, options))

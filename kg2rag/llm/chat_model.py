@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,7 +23,16 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
 from kg2rag.llm.client import TOKEN_LIMITS, Body, Connection, Spending, Structured, in_form, most_of, token_limit
-from kg2rag.llm.replies import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
+from kg2rag.llm.replies import (
+    Completion,
+    CompletionError,
+    Failure,
+    Outcome,
+    Reply,
+    UnansweredQueryError,
+    Usage,
+    read_reply,
+)
 from kg2rag.types import Count, Natural, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -32,7 +41,6 @@ Prompt = str | Sequence[Mapping[str, str]]
 RETRY_TEMPERATURE = 0.5
 CONCURRENCY, LOCAL_CONCURRENCY = 8, 2
 """Requests at a time for a hosted endpoint, and for one of this machine, which mostly answers one after the other."""
-__all__ = ["ChatModel", "Completion", "CompletionError", "Failure", "Outcome", "Spending", "Usage", "quoted"]
 
 
 @component
@@ -251,10 +259,29 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
     return messages
 
 
-def chat_model(name: str, store: Store) -> ChatModel:
+class NamedOptions(NamedTuple):
+    """The options of a model that is named as `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
+
+    max_tokens: int | None = 512
+    concurrency: int | None = None
+    timeout: float = TIMEOUT_SECONDS
+    structured: Structured = "json_schema"
+    body: Mapping[str, Any] | None = None
+
+
+def chat_model(name: str, store: Store, options: NamedOptions) -> ChatModel:
     """The model of "MODEL@BASE_URL", whose answers a store keeps; see `endpoint_of`."""
     model, base_url = endpoint_of(name, "llm(MODEL@BASE_URL)")
-    return ChatModel(base_url, model, store=store)
+    return ChatModel(
+        base_url,
+        model,
+        max_tokens=options.max_tokens,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
+        structured=options.structured,
+        extra=options.body or {},
+        store=store,
+    )
 
 
 def ask_each(
@@ -266,21 +293,22 @@ def ask_each(
 ) -> list[Completion[Schema]]:
     """The completion of every prompt, sent concurrently, for strategies that call a model while they retrieve.
 
-    CompletionError names (by `names`: `name_of` of each prompt's query) the first without a completion.
+    UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a completion.
     """
     found: list[Completion[Schema]] = []
     for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
         if isinstance(outcome, Failure):
-            raise CompletionError(replace(outcome, reason=f"{name}: {outcome.reason}"))
+            raise UnansweredQueryError(replace(outcome, reason=f"{name}: {outcome.reason}"))
         found.append(outcome)
     return found
 
 
-def unusable(name: str, completion: Completion[Any], reason: str) -> CompletionError:
+def unusable(name: str, completion: Completion[Any], cause: str) -> UnansweredQueryError:
     """The error for an answer that fits its schema but cannot be used."""
-    reason = f"{name}: {reason}; the model wrote {completion.text[:200]!r}"
+    reason = f"{name}: {cause}; the model wrote {completion.text[:200]!r}"
     counts = (completion.prompt_tokens, completion.completion_tokens)
-    return CompletionError(Failure("output", reason, completion.attempts, *counts, cached=completion.cached))
+    failure = Failure("output", reason, completion.attempts, *counts, cached=completion.cached, cause=cause)
+    return UnansweredQueryError(failure)
 
 
 def name_of(query: Query) -> str:

@@ -9,13 +9,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, Field, WithJsonSchema, create_model
 
+from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import ask_each, chat_model, name_of, quoted
+from kg2rag.llm.chat_model import NamedOptions, ask_each, chat_model, name_of
+from kg2rag.llm.client import Structured
+from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component
@@ -64,9 +67,12 @@ class LLMLinker:
             self.model, [name_of(query) for query in sent], prompts, _schema(types, self.limit), "linking"
         )
         found, unknown = dict[str, list[Link]](), list[str]()
+        known = set(map(entity_key, types))
         for query, answer in zip(sent, answers, strict=True):
             links = dict[int, Link]()
-            for name in dict.fromkeys(each.name for each in answer.parsed.entities):  # type: ignore[attr-defined]
+            entities: Sequence[Any] = answer.parsed.entities  # type: ignore[attr-defined]
+            wanted = [each.name for each in entities if not known or entity_key(str(each.type)) in known]
+            for name in dict.fromkeys(wanted):
                 entity = self.kb.graph.find(name)
                 if entity is None:
                     unknown.append(f"{name!r}, of {name_of(query)}")
@@ -89,15 +95,28 @@ class LLMLinker:
 
 
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:
-    by_key: Mapping[Any, str] = {entity_key(kind): kind for kind in types}
-    known = BeforeValidator(lambda given: by_key.get(entity_key(given), given) if isinstance(given, str) else given)
-    kind = {"type": (Annotated[Literal.__getitem__(tuple(types)), known], ...)} if types else {}
+    """The form of an answer: the schema that is sent allows `types` only; an entity of another type is read, too."""
     name = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS})]
-    entity = create_model("Entity", name=(name, ...), **kind)  # type: ignore[call-overload]
+    fields: dict[str, Any] = {"name": (name, ...)}
+    if types:
+        fields["type"] = (Annotated[Any, WithJsonSchema({"type": "string", "enum": list(types)})], ...)
+    entity = create_model("Entity", **fields)
     limits = Field(json_schema_extra={"maxItems": limit})
     return create_model("NamedEntities", entities=(list[entity], limits))  # type: ignore[valid-type]
 
 
-def named(kb: KnowledgeBase, model: str, *, limit: int = 5, confidence: float = 0.8) -> LLMLinker:
+def named(
+    kb: KnowledgeBase,
+    model: str,
+    *,
+    limit: int = 5,
+    confidence: float = 0.8,
+    max_tokens: int | None = 512,
+    concurrency: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    structured: Structured = "json_schema",
+    body: Mapping[str, Any] | None = None,
+) -> LLMLinker:
     """The linker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    return LLMLinker(kb, chat_model(model, kb.store), limit=limit, confidence=confidence)
+    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
+    return LLMLinker(kb, chat_model(model, kb.store, options), limit=limit, confidence=confidence)

@@ -51,7 +51,7 @@ class Failure:
         retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "limit" means that
         it was not sent, since it could go beyond a limit of spending; "output", that the model answered something else
         than was requested. Only "output" is stored: the same prompt would get the same answer at the same price.
-    reason : one sentence; never holds an API key.
+    reason : one sentence; never holds an API key. `cause` : its part that does not depend on the prompt.
     prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.
     """
 
@@ -61,12 +61,16 @@ class Failure:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     cached: bool = False
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cause", self.cause or self.reason.partition(";")[0])
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.reason} ({self.attempts} attempt{'s' * (self.attempts != 1)})"
 
 
-class CompletionError(UnansweredError):
+class CompletionError(RuntimeError):
     """A prompt has no completion; `failure` gives the reason."""
 
     def __init__(self, failure: Failure) -> None:
@@ -75,6 +79,17 @@ class CompletionError(UnansweredError):
 
     def __reduce__(self) -> tuple[type[CompletionError], tuple[Failure]]:
         return CompletionError, (self.failure,)
+
+
+class UnansweredQueryError(CompletionError, UnansweredError):
+    """A prompt about a query has no usable answer; `cause` says why without the query and without the answer."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.cause = f"{failure.kind}: {failure.cause}"
+
+    def __reduce__(self) -> tuple[type[UnansweredQueryError], tuple[Failure]]:
+        return UnansweredQueryError, (self.failure,)
 
 
 Outcome = Completion[Any] | Failure

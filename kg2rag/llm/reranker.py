@@ -9,18 +9,21 @@ with the list (theirs may leave out its head); an answer of one reading is read,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby, zip_longest
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, WithJsonSchema, create_model
 
+from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import ask_each, chat_model, quoted, unusable
+from kg2rag.llm.chat_model import NamedOptions, ask_each, chat_model, unusable
+from kg2rag.llm.client import Structured
+from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.rerankers import Following, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, at_least, component
@@ -107,6 +110,16 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     return [number - 1 for number in (*once, *missing)]
 
 
-def named(kb: KnowledgeBase, model: str) -> LLMReranker:
+def named(
+    kb: KnowledgeBase,
+    model: str,
+    *,
+    max_tokens: int | None = 512,
+    concurrency: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    structured: Structured = "json_schema",
+    body: Mapping[str, Any] | None = None,
+) -> LLMReranker:
     """The reranker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    return LLMReranker(chat_model(model, kb.store))
+    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
+    return LLMReranker(chat_model(model, kb.store, options))

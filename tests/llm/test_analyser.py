@@ -11,12 +11,13 @@ from llm_server import ChatServer, at_random, first, serving
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
+from kg2rag.evaluation.runs import run
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel, CompletionError, LLMAnalyser
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, ChainAnalyser, RuleAnalyser
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.types import Corpus, Passage, Query
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, UnansweredError
 
 SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
 GOOD = f'{{"query_type": "fuzzy", "weights": {SHARES}, "reasoning": "typo"}}'
@@ -122,3 +123,32 @@ def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_pa
     assert found[0].notes.weights == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
     # The server is gone: what it said is in the store.
     assert system.retrieve("bridge sighs", 3).passage_ids == found[0].passage_ids
+
+
+def test_a_bad_reply_fails_its_query_and_no_other_is_asked_anew_and_does_not_end_the_run(
+    model_of: Maker, tmp_path: Path
+) -> None:
+    texts = ("the bridge of sighs", "a bridge", "a tower")
+    passages = [Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)]
+    kb = KnowledgeBase.build(Corpus.from_passages(passages), embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    questions = [
+        Question(f"q{i}", text, gold={"p0": 1}) for i, text in enumerate(("bridge sighs", "bad tower", "a bridge"))
+    ]
+    data = QADataset("bridges", kb.corpus, tuple(questions))
+    with serving(lambda prompt: "no idea" if "bad" in prompt else LEXICAL) as server:
+        system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
+        done = run(system, data, 3, progress=False)
+        assert [len(ranking) > 0 for ranking in done.rankings] == [True, False, True]
+        assert [bool(ranking.notes.warning) for ranking in done.rankings] == [False, True, False]
+        assert set(server.requests.values()) == {1}
+        again = run(system, data, 3, progress=False)
+        assert (again.n_stored, set(server.requests.values())) == (0, {1})
+    with serving(lambda _: "no idea") as server, pytest.raises(UnansweredError, match="q0"):
+        run(DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server, seed=5))), data, 3, progress=False)
+
+
+def test_the_warning_of_a_fallback_names_the_cause_only(model_of: Maker) -> None:
+    with serving(lambda _: "no idea") as server:
+        queries = [Query("a", "query"), Query("b", "Find the useChat hook")]
+        found = ChainAnalyser((LLMAnalyser(model_of(server)), RuleAnalyser())).analyse(queries)
+    assert len({analysis.warning for analysis in found}) == 1

@@ -28,9 +28,9 @@ from pydantic import BaseModel
 from kg2rag.compute import Store
 from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.llm import ChatModel, Completion, CompletionError, Failure, Spending, Usage
-from kg2rag.llm.chat_model import ask_each, name_of, quoted, unusable
+from kg2rag.llm.chat_model import ask_each, name_of, unusable
 from kg2rag.llm.client import AdaptedRequestWarning
-from kg2rag.llm.replies import json_in, without_reasoning
+from kg2rag.llm.replies import json_in, quoted, without_reasoning
 from kg2rag.types import Query
 
 PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not

@@ -90,7 +90,6 @@ def test_equal_queries_are_asked_about_once_and_queries_without_a_word_never(lin
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
-        ('{"entities": [{"name": "Ed Wood", "type": "Song"}]}', "entities.0.type"),
         ('{"entities": [{"name": "Ed Wood"', "cut off|part of a list"),
         ('{"names": []}', "entities: Field required"),
         ("Ed Wood", "no JSON object"),
@@ -109,3 +108,11 @@ def test_a_schema_of_types_is_all_that_the_model_is_told_of(linker_of: Maker) ->
         assert [one.name for one in system.retrieve("who made it").notes.linked] == ["Tim Burton"]
     (sent,) = server.bodies
     assert "entities of these types and no others: Person." in sent["messages"][0]["content"]
+
+
+def test_an_entity_of_another_type_is_left_out_and_the_others_stay(linker_of: Maker) -> None:
+    reply = '{"entities": [{"name": "Tim Burton", "type": "Song"}, {"name": "Tim Burton", "type": "PERSON"}]}'
+    with serving(lambda _: reply) as server:
+        assert len(linker_of(server).link_batch([Query("q", "tim burton")])[0]) == 1
+    with serving(lambda _: reply.replace("PERSON", "Song")) as server:
+        assert linker_of(server).link_batch([Query("q", "who is tim burton")]) == [[]]

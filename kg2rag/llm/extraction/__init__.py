@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.llm import ChatModel, Failure
-from kg2rag.llm.chat_model import Outcome
 from kg2rag.llm.extraction import answers
 from kg2rag.llm.extraction.answers import ExtractionError, ExtractionRun, FailedCall, Said, Settled
 from kg2rag.llm.extraction.plan import ExtractionPlan, planned
 from kg2rag.llm.extraction.schema import MAX_NAME_CHARACTERS, Entities, Facts, GraphSchema, Stated
 from kg2rag.llm.extraction.style import STYLES, Excerpt, PromptStep, PromptStyle
+from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Triple, at_least, check
 

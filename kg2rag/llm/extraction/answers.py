@@ -16,9 +16,9 @@ from pydantic import BaseModel
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.llm import ChatModel, Completion, Failure, Usage
-from kg2rag.llm.chat_model import Outcome
 from kg2rag.llm.extraction.schema import GREATEST, LEAST, MAX_NAME_CHARACTERS, UNSTATED, Entities, GraphSchema
 from kg2rag.llm.extraction.style import Messages
+from kg2rag.llm.replies import Outcome
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Triple
 

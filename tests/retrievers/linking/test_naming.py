@@ -68,3 +68,12 @@ def test_a_language_model_is_named_with_its_address(named_kb: KnowledgeBase, mon
     assert isinstance(linker, LLMLinker)
     assert (linker.model.model, linker.model.base_url, linker.limit) == ("qwen3:8b", "http://localhost:11434/v1", 2)
     assert linker.model.api_key_env is None
+
+
+def test_the_options_of_a_language_model_are_named_with_it(named_kb: KnowledgeBase) -> None:
+    options = 'max_tokens=64, concurrency=1, timeout=9, structured=prompt, body={"top_p": 0.9, "seed": null}'
+    model = linking.of(f"llm(m@http://localhost:1/v1, {options})", named_kb).model
+    assert (model.max_tokens, model.concurrency, model.timeout, model.structured) == (64, 1, 9, "prompt")
+    assert {name: model.request("p").get(name) for name in ("top_p", "seed")} == {"top_p": 0.9, "seed": None}
+    with pytest.raises(ValueError, match="structured"):
+        linking.of("llm(m@http://localhost:1/v1, structured=yaml)", named_kb)

@@ -211,7 +211,7 @@ class ChainAnalyser:
             if len(queries) > 1:  # replies that the model gave are kept: none is paid twice
                 return [self.analyse([query])[0] for query in queries]
             (found,) = ChainAnalyser(rest).analyse(queries)
-            return [replace(found, warning=f"{type(first).__name__}: {error}")]
+            return [replace(found, warning=f"{type(first).__name__}: {error.cause}")]
 
 
 ANALYSERS: Registry[Analyser] = Registry(
