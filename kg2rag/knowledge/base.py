@@ -64,8 +64,8 @@ class KnowledgeBase:
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`.
 
-        Its parts are computed on first use. An estimate of the time to encode a large corpus is printed on stderr, and
-        so is the warning that a graph has no triples.
+        Its parts are computed on first use. When a large corpus is encoded, an estimate of the time is printed on
+        stderr, and so is the warning that a graph has no triples.
 
         Parameters
         ----------
@@ -94,7 +94,6 @@ class KnowledgeBase:
         source = _source(graph, corpus)
         if entities is not None:
             source = _described(source, entities)
-        announce(corpus, encoder, store)
         return cls(corpus, source, encoder, store)
 
     @suggest_parameters()
@@ -146,7 +145,8 @@ class KnowledgeBase:
 
     @cached_property
     def vectors(self) -> Matrix:
-        """(n_passages, dim): the contents of every passage, encoded; read-only."""
+        """(n_passages, dim): the contents of every passage, encoded; read-only. The time it takes is announced."""
+        announce(self.corpus, self.embedder, self.store)
         return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
 
     @property
@@ -296,7 +296,7 @@ class KnowledgeBase:
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
-        """Vectors of texts that depend on `key` alone; of many, mapped."""
+        """Vectors of texts that depend only on `key`; of many, mapped."""
         self.counts["encodings"] += 1
         self.counts["builds"] += 1
         return encoded(self.embedder, texts, self.store, key)

@@ -126,8 +126,10 @@ def test_a_long_build_is_announced_and_a_kept_one_is_not(store, monkeypatch, cap
     corpus = corpus_of([hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(2400)])
     now = iter(range(0, 10_000, 5))
     monkeypatch.setattr(announcement.time, "perf_counter", lambda: next(now))
-    KnowledgeBase.build(corpus, embedder=letters, store=store)
+    kb = KnowledgeBase.build(corpus, embedder=letters, store=store)
+    assert capsys.readouterr().err == ""  # nothing is encoded before the vectors are needed
+    assert len(kb.vectors) == 2400
     assert "2,400 documents, 2,400 passages: about 6 minutes" in capsys.readouterr().err
     monkeypatch.setattr(announcement.time, "perf_counter", lambda: 0)
-    KnowledgeBase.build(corpus, embedder=letters, store=store)
+    assert len(KnowledgeBase.build(corpus, embedder=letters, store=store).vectors) == 2400
     assert capsys.readouterr().err == ""
