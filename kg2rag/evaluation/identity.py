@@ -52,7 +52,7 @@ MANY = 100
 """Items of a list from which it is hashed at once, where all of them are numbers or texts."""
 _REGISTRIES: tuple[Registry[Any], ...] = (LINKERS, RERANKERS, SOURCES, SYSTEMS)
 _PLAIN = (type(None), bool, int, float, str)
-_WRITTEN = (complex, range, slice, type(Ellipsis), type(NotImplemented))
+_WRITTEN = (complex, range, slice, type(Ellipsis), type(NotImplemented), bytes, bytearray)
 _OUTSIDE = {
     id(value): reason
     for value, reason in (
@@ -132,14 +132,8 @@ class Walk:
             raise NoKeyError(f"it {_OUTSIDE[id(value)]}")
         if type(value) is str or isinstance(value, Path):
             return self._text(value)
-        if isinstance(value, float) and not math.isfinite(value):
-            return repr(value)
-        if type(value) in _PLAIN:
-            return value
-        if type(value) in _WRITTEN:
-            return [type(value).__name__, repr(value)]
-        if isinstance(value, bytes | bytearray) and type(value) in (bytes, bytearray):
-            return [type(value).__name__, hashlib.sha256(value).hexdigest()]
+        if type(value) in (*_PLAIN, *_WRITTEN):
+            return _scalar(value)
         if id(value) in self._open:  # refers to itself, as a recursive function does
             return ["inside", self._open.index(id(value))]
         if id(value) not in self._described:
@@ -175,6 +169,7 @@ class Walk:
         return self._instance(value)
 
     def _collection(self, value: Any) -> Any:
+        """The identity of a list, a tuple, a set or a mapping, whose order counts."""
         if isinstance(value, Mapping):
             names = all(type(key) is str for key in value)
             if names and len(value) < MANY:
@@ -373,7 +368,7 @@ class Walk:
 
 
 def _is_unchecked(module: str) -> bool:
-    """Whether a module of the user's has no file of its own, or is one of this package's that rank nothing."""
+    """Whether a module of the user's has no file, or is one of this package's that rank nothing."""
     return module == "__main__" or module.partition(".")[0] == "kg2rag"
 
 
@@ -383,18 +378,23 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     Of a class of this package, without the fields that do not count where two are compared, as memory for vectors.
     """
     kind = type(value)
-    attributes: dict[str, Any] = dict(getattr(value, "__dict__", {}))
-    for base in kind.__mro__:
-        slots = vars(base).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
-                attributes[name] = getattr(value, name)
+    attributes: dict[str, Any] = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    attributes |= getattr(value, "__dict__", {})
     unused: set[str] = set()
     if module_origin(kind.__module__) == "package":
         unused = {one.name for one in getattr(kind, "__dataclass_fields__", {}).values() if not one.compare}
     for name, attribute in attributes.items():
         if name not in unused and not isinstance(getattr(kind, name, None), cached_property):
             yield name, attribute
+
+
+def _slots(kind: type) -> list[str]:
+    """The attributes that a class and its bases keep in slots."""
+    names: list[str] = []
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
 def _registered(name: str) -> Iterator[Any]:
@@ -461,6 +461,15 @@ def _instructions(code: types.CodeType) -> Any:
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
     return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, constants]
+
+
+def _scalar(value: object) -> Any:
+    """The identity of a value that has no parts."""
+    if isinstance(value, bytes | bytearray):
+        return [type(value).__name__, hashlib.sha256(value).hexdigest()]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return [type(value).__name__, repr(value)] if type(value) in _WRITTEN else value
 
 
 def _given(default: object) -> object:

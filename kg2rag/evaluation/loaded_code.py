@@ -1,7 +1,7 @@
 """The package in memory -> a checksum of the files that rankings depend on, and what was replaced.
 
 Somebody who tries an idea replaces a method or a constant of this package, or edits a file of it while Python runs:
-the files alone then do not tell what a ranking was computed by.
+the files then do not tell what a ranking was computed by.
 """
 
 from __future__ import annotations

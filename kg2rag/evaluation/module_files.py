@@ -11,7 +11,7 @@ import importlib.util
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
@@ -49,11 +49,11 @@ def file_origin(file: str) -> Origin:
 
 def module_origin(name: str) -> Origin:
     """Whose module one of that name is, loaded or not."""
-    if name == "__main__":
+    spec = None if name == "__main__" else find_spec(name)
+    if spec is None:
         return "user"
-    spec = find_spec(name)
-    if spec is None or spec.origin in ("built-in", "frozen"):
-        return "user" if spec is None else "library"
+    if spec.origin in ("built-in", "frozen"):
+        return "library"
     if spec.has_location and spec.origin is not None:
         return file_origin(spec.origin)
     folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]  # of a namespace package
@@ -139,23 +139,26 @@ def _imports(file: Path, module: str, *, is_package: bool) -> Iterator[str]:
             if node.level:
                 source = importlib.util.resolve_name("." * node.level + source, package)
             yield source
-            for alias in node.names:
-                submodule = f"{source}.{alias.name}"
-                lazy = _lazy_names(source).get(alias.name)
-                if lazy is not None:
-                    yield lazy
-                elif alias.name != "*" and find_spec(submodule) is not None:
-                    yield submodule
+            yield from _modules_from(source, [alias.name for alias in node.names])
+
+
+def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
+    """The modules among the names that are imported from a module, and those that it takes the names from."""
+    for name in names:
+        submodule = f"{source}.{name}"
+        lazy = _lazy_names(source).get(name)
+        if lazy is not None:
+            yield lazy
+        elif name != "*" and find_spec(submodule) is not None:
+            yield submodule
 
 
 @cache
 def _lazy_names(package: str) -> dict[str, str]:
     """Name -> the module that defines it, of a package of this one that imports it when it is first used."""
-    spec = find_spec(package) if package.partition(".")[0] == PACKAGE.name else None
-    if spec is None or spec.origin is None or spec.submodule_search_locations is None:
-        return {}
-    stub = Path(spec.origin).with_name("__init__.pyi")
-    if not stub.is_file():
+    root, _, rest = package.partition(".")
+    stub = PACKAGE.joinpath(*rest.split("."), "__init__.pyi")
+    if root != PACKAGE.name or not stub.is_file():
         return {}
     names: dict[str, str] = {}
     for node in ast.parse(stub.read_bytes()).body:

@@ -117,21 +117,19 @@ def run(
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
     blocks = [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
-    entries = [None if cache is None or fresh else cache.find(block) for block in blocks]
+    entries: list[Path | None] = [None] * len(blocks)
+    if cache is not None and not fresh:
+        entries = [cache.find(block) for block in blocks]
     missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
-    worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), None if cache is None else cache.walk)
+    worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
     rankings, abouts = list[Ranking](), list[dict[str, Any]]()
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
             if entry is None:
                 worker.prepare(missing)
-                block_rankings, about = worker.block(block)
-                if cache is not None and not worker.outside:
-                    entry = cache.write(block, block_rankings, about, fresh=fresh)
-            if entry is not None:  # also what was run now: the same however often it is asked for
-                rows = read_parquet(entry / RANKINGS).to_pylist()
-                block_rankings = [_ranking(row, data.corpus.ids) for row in rows]
-                about = read_json(entry / ABOUT)
+                block_rankings, about = worker.run(block)
+            else:
+                block_rankings, about = _read(entry, data)
             rankings += block_rankings
             abouts.append(about)
             bar.update(len(block))
@@ -144,6 +142,12 @@ def run(
         not_cached or worker.outside,
         len(data.queries) - len(missing),
     )
+
+
+def _read(entry: Path, data: QADataset) -> tuple[list[Ranking], dict[str, Any]]:
+    """The rankings of a block, and what it depends on, from its entry."""
+    rows = read_parquet(entry / RANKINGS).to_pylist()
+    return [_ranking(row, data.corpus.ids) for row in rows], read_json(entry / ABOUT)
 
 
 def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int) -> float:
@@ -213,7 +217,7 @@ class _Cache:
 class _Worker:
     """One system at work on the questions whose rankings are not there.
 
-    walk : what the system is made of; None where its run is not kept.
+    cache : where its blocks are kept; None where they are not. fresh : in place of those that are there.
     outside : what its code has read from outside so far, in words, so that its rankings cannot be kept; "" for nothing.
     """
 
@@ -223,7 +227,8 @@ class _Worker:
     k: int
     kbs: Sequence[KnowledgeBase]
     batch_size: int
-    walk: Walk | None
+    cache: _Cache | None
+    fresh: bool
     build_seconds: float = 0.0
     environment: dict[str, Any] = field(default_factory=dict)
     outside: str = ""
@@ -233,13 +238,28 @@ class _Worker:
     def __post_init__(self) -> None:
         self.before = [kb.counts.copy() for kb in self.kbs]
 
+    @property
+    def walk(self) -> Walk | None:
+        """What the system is made of, where that has code of the user's, which is watched."""
+        if self.cache is None or not self.cache.walk.has_user_code:
+            return None
+        return self.cache.walk
+
+    def run(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
+        """The rankings of a block, which are kept if nothing was read from outside, and what it depends on."""
+        rankings, about = self.block(queries)
+        if self.cache is None or self.outside:
+            return rankings, about
+        # What is kept is read, so that a run is the same however often it is asked for.
+        return _read(self.cache.write(queries, rankings, about, fresh=self.fresh), self.data)
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is needed, once; what a first batch builds or compiles is no part of the time per query."""
         if self.environment:
             return
         self.environment = environment()
         started = time.perf_counter()
-        if self.walk is not None and self.walk.has_user_code:
+        if self.walk is not None:
             empty_unwatched(self.walk.memos)
         with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
             if hasattr(self.system, "prepare"):
@@ -253,7 +273,7 @@ class _Worker:
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Watch what the user's code reads; a system that has none is not slowed down."""
-        if self.walk is None or not self.walk.has_user_code:
+        if self.walk is None:
             yield
             return
         with watched(self.walk.files) as watch:

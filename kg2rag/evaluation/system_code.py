@@ -104,7 +104,7 @@ def code_checksum(file: Path) -> str:
 
 
 def _drop_docstrings(node: ast.AST) -> None:
-    """Remove the texts that stand alone in a body: docstrings of functions, classes, modules and constants."""
+    """Remove the texts that are statements: docstrings of functions, classes, modules and constants."""
     body = getattr(node, "body", None)
     if isinstance(body, list):
         node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]

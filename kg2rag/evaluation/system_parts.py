@@ -50,7 +50,7 @@ def remark(system: object) -> str:
 def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]]:
     """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules.
 
-    Where questions of `data` are among those that coefficients were fitted on, compared by their texts, a row says so.
+    If coefficients were fitted on questions of `data`, compared by their texts, a row records how many.
     """
     components = [part for part in parts(system) if is_component(part)]
     rows: list[dict[str, Any]] = []

@@ -37,7 +37,7 @@ class Ours(_Strict):
     """A run of ours to compare with a published system.
 
     set : the ledger's set with whose numbers it is compared.
-    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts alone.
+    data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts only.
     graph : the graph source; FILE in it is a name in the folder.
     system, parameters : of the catalogue. k : hits a query. dtype : of the encoder, see `SentenceEncoder`.
     metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. Where empty, all metrics
@@ -99,9 +99,10 @@ class Published(_Strict):
     ours: tuple[Ours, ...] = ()
 
     def runs(self, name: str) -> list[Ours]:
-        """Our runs on one set; `metrics` of each says for every metric measured what it is here."""
+        """Our runs on one set; `metrics` of each says our name for every metric that it measures."""
         same: Mapping[str, str] = {metric: metric for metric in self.values[name]}
-        return [one.model_copy(update={"metrics": one.metrics or same}) for one in self.ours if one.set == name]
+        on_set = [ours for ours in self.ours if ours.set == name]
+        return [ours.model_copy(update={"metrics": ours.metrics or same}) for ours in on_set]
 
     @model_validator(mode="after")
     def _one_run_is_judged(self) -> Published:
@@ -151,24 +152,33 @@ class Ledger(_Strict):
     @model_validator(mode="after")
     def _names_are_known(self) -> Ledger:
         systems = Counter(row.system for row in self.published)
-        if twice := [name for name, count in systems.items() if count > 1]:
-            raise ValueError(f"{twice[0]!r} is published twice; one row holds all the numbers of a system")
+        repeated = [name for name, count in systems.items() if count > 1]
+        if repeated:
+            raise ValueError(f"{repeated[0]!r} is published twice; one row holds all the numbers of a system")
         if self.baseline and self.baseline not in systems:
             raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
         for row in self.published:
-            if strangers := [name for name in [*row.values, *(ours.set for ours in row.ours)] if name not in self.sets]:
-                raise ValueError(f"{row.system!r} names the set {strangers[0]!r}; known: {', '.join(self.sets)}")
+            for name in [*row.values, *(ours.set for ours in row.ours)]:
+                if name not in self.sets:
+                    raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
             for ours in row.ours:
-                values = row.values.get(ours.set)
-                if strangers := ["value"] if values is None else [one for one in ours.metrics if one not in values]:
-                    raise ValueError(f"{row.system!r} prints no {strangers[0]!r} on {ours.set!r}")
-                judged = ours.primary and ours.comparable and self.against == "published"
-                if judged and (ours.sample is None or self.sets[ours.set].questions is None):
-                    raise ValueError(
-                        f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the "
-                        f"number of questions of the set {ours.set!r} must be given"
-                    )
+                self._check_ours(row, ours)
         return self
+
+    def _check_ours(self, row: Published, ours: Ours) -> None:
+        """ValueError: a run of ours measures what the row does not print, or lacks what its verdict needs."""
+        values = row.values.get(ours.set)
+        if values is None:
+            raise ValueError(f"{row.system!r} prints no value on {ours.set!r}")
+        for metric in ours.metrics:
+            if metric not in values:
+                raise ValueError(f"{row.system!r} prints no {metric!r} on {ours.set!r}")
+        is_judged = ours.primary and ours.comparable and self.against == "published"
+        if is_judged and (ours.sample is None or self.sets[ours.set].questions is None):
+            raise ValueError(
+                f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the number of "
+                f"questions of the set {ours.set!r} must be given"
+            )
 
     @classmethod
     def read(cls, path: Path | str) -> Ledger:

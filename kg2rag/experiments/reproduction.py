@@ -20,7 +20,6 @@ import pandas as pd
 from rich.console import Group
 
 from kg2rag.compute import SentenceEncoder
-from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.evaluation import evaluate
@@ -61,7 +60,7 @@ def half_unit(value: float, decimals: int) -> float:
 def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
     """By how much chance and rounding move the means apart, see `NOTE`; `rounding` is half a unit of the last digit.
 
-    ValueError : one question alone, which has no standard deviation; a subset of more questions than there are.
+    ValueError : one question, which has no standard deviation; a subset of more questions than there are.
     """
     if ours < 2:
         raise ValueError(f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed.")
@@ -163,32 +162,44 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     if not pd.api.types.is_float_dtype(column):
         return [str(value) for value in column]
     name = str(column.name)
-    digits = 2 if name in ("effect ratio", "tau") else decimals + (name == "tolerance")
+    digits = decimals
+    if name in ("effect ratio", "tau"):
+        digits = 2
+    elif name == "tolerance":
+        digits = decimals + 1
     sign = "+" if name in SIGNED else ""
-    rounded = (round(value, digits) + 0.0 for value in column)  # adding 0 leaves no -0.0
-    return ["" if value != value else f"{value:{sign}.{digits}f}" for value in rounded]
+    rounded = [round(value, digits) + 0.0 for value in column]  # adding 0 leaves no -0.0
+    return ["" if math.isnan(value) else f"{value:{sign}.{digits}f}" for value in rounded]
 
 
 def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
     """Run what can be run of some ledgers.
 
     data : the folder below which the runs' folders lie.
-    only : rows whose "ledger/system/set" contains this, whatever the case; all where empty.
+    only : rows whose "ledger/system/set" contains this, whatever the case; by default all.
 
-    Raises ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
+    ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """
-    root, there = Path(data), [(ledger, row) for ledger in ledgers for row in ledger.published]
-    every = ((ledger, row, name) for ledger, row in there for name in row.values)
-    wanted = [one for one in every if only.lower() in f"{one[0].name}/{one[1].system}/{one[2]}".lower()]
-    if not wanted:
-        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row in there}))
-        raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
+    root = Path(data)
+    wanted = _rows_to_run(ledgers, only)
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
-    with allowed_hosts(()):  # a ledger is a file: it names no endpoint, to which questions would be sent
-        scores = _scores(runs, root, progress=progress)
+    scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].fillna("")))
+
+
+def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
+    """Each published row with the name of each of its sets, where "ledger/system/set" contains `only`."""
+    rows = [(ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values]
+    wanted = []
+    for ledger, row, name in rows:
+        if only.lower() in f"{ledger.name}/{row.system}/{name}".lower():
+            wanted.append((ledger, row, name))
+    if not wanted:
+        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row, _ in rows}))
+        raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
+    return wanted
 
 
 def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
@@ -206,15 +217,19 @@ def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.Dat
             yield {**line, "verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"}
         for ours in measuring:
             ran = {**line, "system": ours.name, "primary": ours.primary, "command": command}
-            lack = {"verdict": "not run", "why": f"needs the folder {ours.folder}"}
-            own = scores.get(_key(ours))
-            yield {**ran, **(lack if own is None else _compared(ledger, ours, metric, theirs, own))}
+            run_scores = scores.get(_key(ours))
+            if run_scores is None:
+                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
+            else:
+                yield {**ran, **_compared(ledger, ours, metric, theirs, run_scores)}
 
 
 def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame) -> dict[str, object]:
     """Our number, its difference and the verdict, with what the verdict rests on."""
-    own = scores[ours.metrics[metric]] * (1.0 if ours.metrics[metric] == SIZE else ledger.scale)
-    value, sd, n = float(own.mean()), float(own.std()), len(own)
+    per_question = scores[ours.metrics[metric]]
+    if ours.metrics[metric] != SIZE:
+        per_question = per_question * ledger.scale
+    value, sd, n = float(per_question.mean()), float(per_question.std()), len(per_question)
     line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": n, "why": ours.note}
     if not ours.primary:
         return {**line, "verdict": "sensitivity"}

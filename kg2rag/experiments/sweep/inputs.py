@@ -80,18 +80,18 @@ class SweepInputs:
 
     @cached_property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
-        """Label -> source of each graph; a kind alone has become the file of that kind."""
+        """Label -> source of each graph; a kind without a file has become the file of that kind."""
         sources: dict[str, Extractor | KnowledgeGraph] = {}
         for label, graph in _labelled(self.graphs).items():
             kind = label.partition("(")[0]
             label = kind if takes_file(kind) else label  # of a graph file, its kind
             if label in sources:
-                raise ValueError(f"graphs: give each a label of its own, as label = name; {label} is there twice.")
+                raise ValueError(f"graphs: give each a label, as label = name; {label} is there twice.")
             sources[label] = self._source(graph)
         return sources
 
     def _source(self, graph: GraphSource) -> Extractor | KnowledgeGraph:
-        """The source of a graph; of a kind alone, that of the file of this kind beside the questions."""
+        """The source of a graph; of a kind without a file, that of the file of this kind beside the questions."""
         if not isinstance(graph, str):
             return graph
         if not takes_file(graph):

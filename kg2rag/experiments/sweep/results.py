@@ -52,7 +52,7 @@ class SweepResult:
     ----------
     per_question : one row a configuration and question: `COLUMNS` (parameters as JSON), then the metrics. A failed
         configuration has one row with its error.
-    objective : the metric of the selection, on the questions of the dev split alone.
+    objective : the metric of the selection, on the questions of the dev split only.
     config : what all scores share, and the machine they were computed on.
     """
 
@@ -130,7 +130,7 @@ class SweepResult:
         return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a configuration: what it is, its parameters, mean scores on dev and on test, milliseconds a query.
+        """One row a configuration: labels, parameters, mean scores on dev and on test, milliseconds a query.
 
         Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
         """
@@ -150,7 +150,7 @@ class SweepResult:
         return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
     def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
-        """The best configuration of each group on dev, and how it does on test, which is read for these alone.
+        """The best configuration of each group on dev, and how it does on test, which is read for these only.
 
         `by` : columns of `to_frame` that make a group, such as ("system", "graph").
 
@@ -264,7 +264,7 @@ class SweepResult:
         counts = {split: scores.shape[1] for split, scores in self.questions.items()}
         return (
             f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} test "
-            "questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
+            "questions. Configurations were chosen on dev only; the test score is the one to quote. The gap is dev "
             "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's "
             "defaults (dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the "
             "test questions, paired randomisation test, Holm-corrected for the rows."

@@ -49,9 +49,9 @@ class Sweep:
     Parameters
     ----------
     data : name of a set for `kg2rag.load`, with `path`, `setting` and `limit`, or a `QADataset`.
-    systems : name in the catalogue -> parameter -> a value or a list of values, of which all combinations are run; a
+    systems : name in the catalogue -> parameter -> a value or a list of values; all combinations are run. A
         list of such mappings runs one after the other. The defaults of each system are run as well.
-    graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind alone
+    graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind
         ("openie") takes the file of that kind beside the questions.
     encoder : a model's name or an embedder.
     metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the first, decides the
