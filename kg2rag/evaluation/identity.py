@@ -19,6 +19,7 @@ import importlib
 import json
 import math
 import os
+import re
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,6 +67,11 @@ _OUTSIDE = {
     )
 }
 """Functions and values whose result no key can hold."""
+_UNSEEN_READERS = re.compile(
+    r"(pyarrow|polars|duckdb|faiss|h5py|lance|tables)\.(.*\.)?(_?(read|open|scan|load|connect|dataset|memory_map).*|.*File)"
+    r"|pandas\.(.*\.)?read_(parquet|feather|orc|hdf)"
+)
+"""Functions and classes of libraries whose compiled code opens files, which nobody sees."""
 _HEAP_TYPE = 1 << 9
 """The flag of classes that are written in Python; others have state that is no attribute."""
 _DESCRIPTORS = (
@@ -149,6 +155,7 @@ class Walk:
 
     def _composite(self, value: Any) -> Any:
         """The identity of what is no number and no text."""
+        _require_visible(value)
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, types.ModuleType):
@@ -186,7 +193,7 @@ class Walk:
         """A text; or the content of the file or folder that it is, or of those in a specification, as "gold(FILE)"."""
         path = Path(value)
         if _is_file(path):
-            self.files.add(path.resolve())
+            self.files.add(path.absolute())
             return {"sha256": sha256(path)}
         if os.sep in str(value) and _is_folder(path):  # as that of a model, too large to be read
             states = ((file.name, file.stat()) for file in sorted(path.iterdir()))
@@ -353,6 +360,8 @@ class Walk:
             }
             self._open.pop()
             return [module.__name__, self._files(module.__name__), values]
+        for value in named.values():
+            _require_visible(value)
         changing = {name: self.of(value) for name, value in named.items() if _may_change(value)}
         return [module.__name__, library_version(module.__name__) if origin == "library" else "", changing]
 
@@ -422,6 +431,13 @@ def _may_change(value: object) -> bool:
     if isinstance(value, types.ModuleType | type):
         return False
     return id(value) in _OUTSIDE or isinstance(value, (*_PLAIN, list, tuple, set, dict))
+
+
+def _require_visible(value: object) -> None:
+    """NoKeyError: a function of a library that opens files in compiled code, so that no watch sees them."""
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    if callable(value) and _UNSEEN_READERS.fullmatch(name):
+        raise NoKeyError(f"it uses {name}, which reads files that cannot be watched")
 
 
 def _function_origin(value: Any) -> str:

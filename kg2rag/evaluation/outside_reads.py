@@ -1,8 +1,9 @@
 """A block of code -> what the user's code in it read from outside: files, processes, networks, random numbers.
 
 Python reports such events to an audit hook (PEP 578). An event counts where the innermost code that is not a library's
-is the user's: what this package reads on its own, as models and its store, is part of the key already. Not seen: files
-that compiled code opens without Python, and the clock.
+is the user's: what this package reads on its own, as models and its store, is part of the key already. Whether
+a file exists raises no event, so that the functions that ask are wrapped while a watch is open. Not seen: files that
+compiled code opens without Python, for which `identity` looks, and the clock.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Collection, Iterable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,14 +23,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kg2rag.evaluation.module_files import file_origin, module_origin
+from kg2rag.evaluation.module_files import Origin, file_origin, module_origin
 from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
 """How a knowledge base counts the parts that the functions of a module have built; see `KnowledgeBase.counts`."""
+_QUERIES = ("stat", "lstat", "access")
 _FOLDERS = ("os.listdir", "os.scandir")
 _PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
 _CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "urllib.Request")
+_thread = threading.local()
 _watches: list[Watch] = []
 """The watches of this process that are open; every event is reported to each."""
 
@@ -52,10 +56,10 @@ class Watch:
         return next(iter(self.unknown), "")
 
     def opened(self, path: Path) -> None:
-        """A file was opened to be read."""
+        """A file was opened to be read, or it was asked whether it is there."""
         if path in self.known:
             self.read_known = True
-        elif os.path.realpath(path) not in (os.devnull, "/dev/urandom"):
+        elif str(path) not in (os.devnull, "/dev/urandom"):
             self.unknown[f"it reads {path}, which is none of its parameters"] = None
 
 
@@ -66,12 +70,40 @@ def watched(known: Collection[Path]) -> Iterator[Watch]:
     watch, before = Watch(known), _random_states()
     _watches.append(watch)
     try:
-        yield watch
+        with _queries_reported():
+            yield watch
     finally:
         _watches.remove(watch)
         for name, state in _random_states().items():
             if state != before[name]:
                 watch.unknown[f"it draws from {name}, which anything may have drawn from before"] = None
+
+
+@contextmanager
+def _queries_reported() -> Iterator[None]:
+    """Wrap the functions by which Python asks whether a file exists, how large and how old it is."""
+    originals = {name: getattr(os, name) for name in _QUERIES}
+    for name, function in originals.items():
+        setattr(os, name, _reporting(function))
+    try:
+        yield
+    finally:
+        for name, function in originals.items():
+            setattr(os, name, function)
+
+
+def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a path that reports the paths that the user's code gives it."""
+
+    @wraps(function)
+    def reporting(path: Any, *arguments: Any, **named: Any) -> Any:
+        if not isinstance(path, int) and _is_by_user():
+            place = Path(os.fsdecode(path)).absolute()
+            for watch in _watches:
+                watch.opened(place)
+        return function(path, *arguments, **named)
+
+    return reporting
 
 
 def _random_states() -> dict[str, Any]:
@@ -107,7 +139,7 @@ def _described(event: str, arguments: tuple[Any, ...]) -> str:
 def _file_opened(path: Any, mode: str | None, flags: int) -> None:
     if isinstance(path, int) or not _is_read(mode, flags) or not _is_by_user():
         return
-    place = Path(os.fsdecode(path)).resolve()
+    place = Path(os.fsdecode(path)).absolute()
     for watch in _watches:
         watch.opened(place)
 
@@ -120,16 +152,26 @@ def _is_read(mode: str | None, flags: int) -> bool:
 
 def _is_by_user() -> bool:
     """Whether the innermost frame that is not a library's is of the user's code; an import is nobody's."""
-    frame: FrameType | None = sys._getframe(2)
+    if getattr(_thread, "is_asking", False):  # the question whose code it is reads files, too
+        return False
+    _thread.is_asking = True
+    try:
+        return _innermost_origin(sys._getframe(2)) == "user"
+    finally:
+        _thread.is_asking = False
+
+
+def _innermost_origin(frame: FrameType | None) -> Origin:
+    """Whose code the innermost frame has that is not a library's."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith("<frozen importlib"):
-            return False
+            return "library"
         origin = file_origin(file)
         if file != __file__ and origin != "library":
-            return origin == "user"
+            return origin
         frame = frame.f_back
-    return False
+    return "library"
 
 
 _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kg2rag import BM25, KnowledgeBase
@@ -213,6 +214,13 @@ OUTSIDE = {
         "order.json",
     ),
     "the files of a folder": ("factor = 1 if 'a' in os.listdir('.') else -1", "folder"),
+    "whether a file exists": ("factor = 1 if os.path.exists('flag') else -1", "flag"),
+    "whether a path is a folder": ("factor = 1 if Path('flag').is_dir() else -1", "flag"),
+    "a Parquet file by Arrow": (
+        "import pyarrow.parquet as pq; factor = pq.read_table('order.parquet')['order'][0].as_py()",
+        "pyarrow.parquet",
+    ),
+    "a Parquet file by pandas": ("import pandas; factor = pandas.read_parquet('order.parquet')['order'][0]", "pandas"),
     "random numbers": ("factor = np.random.choice([1, -1])", "random"),
     "random numbers of Python": ("factor = random.choice([1, -1])", "random"),
     "code in a text": ("factor = eval('1')", "eval"),
@@ -226,6 +234,7 @@ def test_what_is_read_from_outside_is_not_kept_and_says_why(
 ) -> None:
     body, reason = OUTSIDE[source]
     (tmp_path / "order.json").write_text("1")
+    pd.DataFrame({"order": [1]}).to_parquet(tmp_path / "order.parquet")
     system = project({"mine.py": strategy(body)}).Mine(little)
     for _ in range(2):
         found = run(system, data, 5)

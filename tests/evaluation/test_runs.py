@@ -128,6 +128,7 @@ def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, 
     data, every = questions(little, 3), {"q0", "q1", "q2"}
     assert asked(Counted(little), data) == every
     some = tuple(replace(question, candidates=tuple(little.corpus.ids[:8])) for question in data.questions)
+    assert asked(Counted(little), data, 9) == every
     with pytest.raises(ValueError, match="p8"):  # asked anew, and it knows no candidates
         run(Counted(little), replace(data, questions=some, setting="distractor"), 9)
     shuffled = replace(little, mention_table=little.mentions, _memory={})
