@@ -8,6 +8,7 @@ compiled code opens without Python, for which `identity` looks, and the clock.
 
 from __future__ import annotations
 
+import linecache
 import os
 import random
 import sys
@@ -28,7 +29,8 @@ from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
 """How a knowledge base counts the parts that the functions of a module have built; see `KnowledgeBase.counts`."""
-_QUERIES = ("stat", "lstat", "access")
+_QUERIES: dict[str, Callable[..., Any]] = {"stat": os.stat, "lstat": os.lstat, "access": os.access}
+"""The functions by which Python asks whether a file exists, how large and how old it is."""
 _FOLDERS = ("os.listdir", "os.scandir")
 _PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
 _CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "urllib.Request")
@@ -69,27 +71,18 @@ def watched(known: Collection[Path]) -> Iterator[Watch]:
     _add_hook()
     watch, before = Watch(known), _random_states()
     _watches.append(watch)
+    for name, function in _QUERIES.items():
+        setattr(os, name, _reporting(function))
     try:
-        with _queries_reported():
-            yield watch
+        yield watch
     finally:
         _watches.remove(watch)
+        if not _watches:
+            for name, function in _QUERIES.items():
+                setattr(os, name, function)
         for name, state in _random_states().items():
             if state != before[name]:
                 watch.unknown[f"it draws from {name}, which anything may have drawn from before"] = None
-
-
-@contextmanager
-def _queries_reported() -> Iterator[None]:
-    """Wrap the functions by which Python asks whether a file exists, how large and how old it is."""
-    originals = {name: getattr(os, name) for name in _QUERIES}
-    for name, function in originals.items():
-        setattr(os, name, _reporting(function))
-    try:
-        yield
-    finally:
-        for name, function in originals.items():
-            setattr(os, name, function)
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,7 +114,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "open":
         _file_opened(*arguments)
-    elif event == "sqlite3.connect" and _is_by_user():
+    elif event == "sqlite3.connect" and arguments[0] != ":memory:":
         _file_opened(arguments[0], "r", 0)
     elif event in (*_FOLDERS, *_PROCESSES, *_CONNECTIONS) and _is_by_user():
         for watch in _watches:
@@ -151,7 +144,7 @@ def _is_read(mode: str | None, flags: int) -> bool:
 
 
 def _is_by_user() -> bool:
-    """Whether the innermost frame that is not a library's is of the user's code; an import is nobody's."""
+    """Whether the innermost frame that is not a library's is of the user's code."""
     if getattr(_thread, "is_asking", False):  # the question whose code it is reads files, too
         return False
     _thread.is_asking = True
@@ -165,8 +158,8 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
     """Whose code the innermost frame has that is not a library's."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith("<frozen importlib"):
-            return "library"
+        if file.startswith("<frozen importlib") or file == linecache.__file__:
+            return "library"  # an import, or a warning that quotes a line of code
         origin = file_origin(file)
         if file != __file__ and origin != "library":
             return origin
