@@ -1,6 +1,6 @@
 """Other ways to order the same candidates, beside the mixture of `mention_chains`: each set by the fit of the others.
 
-Those without coefficients fuse ranks. The fitted ones see the other training sets alone.
+Those without coefficients fuse ranks. The fitted ones see only the other training sets.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def fused(example: Example, weights: Mapping[str, float]) -> list[int]:
 
 def percentile(example: Example) -> list[int]:
     """Mean percentile rank by walk and by cosine among the candidates, after PhaseGraph (arXiv 2603.28886)."""
-    alone = example.evidence.alone
-    ranks = [pd.Series(alone[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")]
+    single = example.evidence.single
+    ranks = [pd.Series(single[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")]
     rows: list[int] = example.evidence.rows[np.argsort(-np.mean(ranks, axis=0), kind="stable")].tolist()
     return rows
 
 
 def features(signals: Signals, *, interactions: bool) -> FloatArray:
     """(m, n_features): every signal of a candidate and, with interactions, each times the signals of the gate."""
-    candidate = np.stack([signals[name] for name in (*MODELS["alone"], *MODELS["chain"], "walk_gap", "bm25")], axis=1)
+    candidate = np.stack([signals[name] for name in (*MODELS["single"], *MODELS["chain"], "walk_gap", "bm25")], axis=1)
     gate = np.stack([signals[name] for name in MODELS["gate"]], axis=1)
     return np.concatenate([candidate, *([candidate * g[:, None] for g in gate.T] if interactions else [gate])], axis=1)
 
@@ -84,7 +84,7 @@ def orders(sets: Sets, chained: Collection[str], left: str) -> dict[str, Order]:
         return order
 
     def trust(one: Example, ranker: Ranker = with_tokens) -> float:
-        return ranker.trust(one.evidence.gate(ranker.start(one.evidence.alone)))
+        return ranker.trust(one.evidence.gate(ranker.start(one.evidence.single)))
 
     return {
         "bm25": lambda one: one.searches["bm25"],
@@ -97,7 +97,7 @@ def orders(sets: Sets, chained: Collection[str], left: str) -> dict[str, Order]:
         ),
         "percentile ranks": percentile,
         "chains alone": by(with_tokens.chain),
-        "alone only": by(with_tokens.alone),
+        "alone only": by(with_tokens.single),
         "logistic, interactions": by(logistic),
         "gradient boosting": by(boosted),
         "mixture, no token vectors": lambda one: ordered(one, without),

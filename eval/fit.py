@@ -7,10 +7,10 @@
 
 The sets are those of `eval/domains.toml`. start: logistic regression over all candidates, gold or not. step: pairwise
 logistic regression; for every one or two of a question's gold candidates, the remaining gold against every other
-candidate, as differences of signals. Both are fitted where gold is chained. alone, chain and gate, on all sets: the
+candidate, as differences of signals. Both are fitted where gold is chained. single, chain and gate, on all sets: the
 mixture under which each gold candidate is likeliest among itself and those that are not gold, by softmax, with a
 penalty of `PENALTY` · |coefficients|². Questions weigh alike within a set, and sets alike; signals are standardised for
-the fit alone.
+the fit only.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REGULARISATION = 0.1  # scikit-learn's C, of start and step
 PENALTY = 1e-3
 STEPS = 60  # of L-BFGS
 MOST_TAKEN = 2
-EXPERTS = ("alone", "chain")
+EXPERTS = ("single", "chain")
 FIRST = 100  # of each search
 LEFT_OUT = "musique-100"  # a reported set whose questions are among the training questions of MuSiQue
 
@@ -113,7 +113,7 @@ def examples_of(data: QADataset, leave_out: Collection[str], encoder: SentenceEn
 def fit_start(sets: Sets, names: Sequence[str]) -> Linear:
     """The model of a candidate where chains start."""
     every = [(one, len(each)) for each in sets.values() for one in each]
-    signals = np.concatenate([np.stack([one.evidence.alone[name] for name in names], axis=1) for one, _ in every])
+    signals = np.concatenate([np.stack([one.evidence.single[name] for name in names], axis=1) for one, _ in every])
     gold = np.concatenate([one.gold for one, _ in every])
     weights = np.concatenate([np.full(len(one.gold), 1 / (len(one.gold) * n)) for one, n in every])
     mean, deviation = _spread(signals, weights)
@@ -146,7 +146,7 @@ def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
         (block, len(each))
         for each in sets.values()
         for one in each
-        for block in _blocks(one, start(one.evidence.alone), names)
+        for block in _blocks(one, start(one.evidence.single), names)
     ]
     weights = np.concatenate([np.full(len(each.gold), each.weight / (len(each.gold) * n)) for each, n in every])
     mean, deviation = _spread(np.concatenate([each.signals for each, _ in every]), weights)
@@ -193,16 +193,16 @@ def signals_of(example: Example, start: Linear, step: Linear) -> dict[str, Float
     none, system = Linear({}), MentionChains
     beam = Beam(system.sources, system.beam, system.beam_temperature, system.member_bonus, system.gain_temperature)
     known = example.evidence
-    alone = start(known.alone)
-    levels = chains_of(known, alone, Ranker(start, step, none, none, none), beam).levels
-    gate = {name: np.full(len(alone), value) for name, value in known.gate(alone).items()}
-    return {**known.alone, "start": alone, **levels, **gate}
+    single = start(known.single)
+    levels = chains_of(known, single, Ranker(start, step, none, none, none), beam).levels
+    gate = {name: np.full(len(single), value) for name, value in known.gate(single).items()}
+    return {**known.single, "start": single, **levels, **gate}
 
 
 def fit_mixture(
     sets: Sequence[Sequence[tuple[Mapping[str, FloatArray], NDArray[np.bool_]]]], *, tokens: bool
 ) -> dict[str, Linear]:
-    """The models alone, chain and gate, from the signals and gold of each question of each set."""
+    """The models single, chain and gate, from the signals and gold of each question of each set."""
     import torch
 
     torch.set_num_threads(1)  # a sum in another order would be other coefficients
@@ -224,10 +224,10 @@ def fit_mixture(
         total = PENALTY * ((scale**2).sum() + (gate**2).sum())
         for each, mask, gold in zip(packed, masks, golds, strict=True):
             trust = torch.sigmoid(gate[0] + each["gate"][:, 0] @ gate[1:])[:, None]
-            alone, chain = (
+            single, chain = (
                 w * (each[model] / deviation[model]).sum(-1) for model, w in zip(EXPERTS, scale, strict=True)
             )
-            scores = ((1 - trust) * alone + trust * chain).masked_fill(~mask, -1e9)
+            scores = ((1 - trust) * single + trust * chain).masked_fill(~mask, -1e9)
             others = torch.logsumexp(scores.masked_fill(gold, -1e9), 1, keepdim=True)
             surprise = (torch.logaddexp(scores, others) - scores) * gold
             found = gold.sum(1)

@@ -80,7 +80,7 @@ def _snake(word: str) -> str:
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of queries (and k) with its arguments checked and its queries cut; the notes of a cut one say so."""
+    """A method of queries (and k) with its arguments checked and its queries cut, which the notes record."""
 
     @wraps(method)
     def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
@@ -140,7 +140,7 @@ class Retriever(ABC):
         return self.retrieve_batch([Query(id="q", text=query) if isinstance(query, str) else query], k)[0]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Build what is shared by all queries and encode these, so that a timing measures retrieval alone."""
+        """Build what is shared by all queries and encode these, so that a timing measures only retrieval."""
         if queries:
             self.retrieve_batch(queries[:1], 1)
 

@@ -72,7 +72,7 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
         """The rankings of one query or more that have a start."""
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and what they are linked by."""
+        """Encode the queries, and link them."""
         self.link(queries)
         super().prepare(queries)
 

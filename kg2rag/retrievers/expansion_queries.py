@@ -75,7 +75,7 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
     `expansion` in the list of the ranking's notes and its `expansion rank` there, both from 1. A query that names no
-    seed gets the dense ranking, with a note; seeds without neighbours are searched by their names alone.
+    seed gets the dense ranking, with a note; seeds without neighbours are searched by their names.
 
     Parameters
     ----------

@@ -218,7 +218,7 @@ class Pattern(Retriever):
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
-    """All words, where they are few, and two to `JOINED` adjacent ones of which not all are function words."""
+    """All words if they are few, and two to `JOINED` adjacent ones that are not all function words."""
     if JOINED < len(words) <= WHOLE:
         yield words
     for length in range(JOINED, 1, -1):

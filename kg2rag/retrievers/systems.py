@@ -114,7 +114,7 @@ def label(system: object) -> str:
 def labelled(wanted: Iterable[str]) -> dict[str, str]:
     """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
 
-    What has no name of its own is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and "my.module:Class" Class.
+    A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and "my.module:Class" Class.
     ValueError: a name twice, or one that belongs to another system.
     """
     chosen: dict[str, str] = {}

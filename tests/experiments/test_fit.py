@@ -56,7 +56,7 @@ def test_a_mixture_learns_which_expert_is_right_by_the_gate() -> None:
         signals |= {"walk_named": np.zeros(3), "linked": np.zeros(3)}
         known.append((signals, np.array([True, False, False])))
     models = fit.fit_mixture([known], tokens=False)
-    assert models["alone"].coefficients["cosine"] > 0
+    assert models["single"].coefficients["cosine"] > 0
     assert models["chain"].coefficients["second"] > 0
     assert models["gate"].intercept < 0 < models["gate"].intercept + models["gate"].coefficients["titles"]
 

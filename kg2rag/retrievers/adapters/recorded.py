@@ -64,7 +64,7 @@ class Recorded(Retriever):
         given : the path of a TREC run file; a frame with query_id, passage_id and score, which is ordered by its `rank`
             or else by score; a `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best
             first. Ids may be numbers.
-        name : that of the file where not given.
+        name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
         ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
@@ -173,7 +173,7 @@ def _is_ranx_run(given: object) -> bool:
 
 
 def _hits(found: Any, query: object) -> list[tuple[str, float]]:
-    """Ids and scores, best first; 1/rank for ids alone."""
+    """Ids and scores, best first; 1/rank for ids without scores."""
     if isinstance(found, Mapping):
         return sorted(((str(id_), float(score)) for id_, score in found.items()), key=lambda hit: -hit[1])
     if isinstance(found, str | bytes) or not isinstance(found, Iterable):

@@ -66,7 +66,7 @@ TEXT = {"vector": ("cosine", "dense", "cosine"), "bm25": ("bm25", "bm25", "1 / (
 
 @dataclass(frozen=True)
 class GateNotes(Notes):
-    """The confidence of the query, 0.5 without a graph, and how many hits the text search and the graph alone gave."""
+    """The confidence of the query, 0.5 without a graph, and how many hits the text search gave and the graph added."""
 
     vector_results: int = 0
     graph_results: int = 0
@@ -85,14 +85,14 @@ class ConfidenceGated(LinksEntities, Retriever):
     ----------
     depth : text hits, at most.
     min_score : text hits of a smaller cosine are dropped; not applied to BM25, as in the design.
-    min_confidence : below it the graph is skipped. An entity and 100 characters alone give 0.6.
+    min_confidence : below it the graph is skipped. An entity and 100 characters give 0.6 without any hit.
     min_graph_score : relations of less strength / 10 are not followed.
     max_chunks : passages of each related entity, at most.
     hops : how far related entities may be, 1 to 3; the strength of a path is its weakest.
     passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
-        is 1, as in the design and wherever there are no vectors.
+        is 1, as in the design, and is used if there are no vectors.
     vector : False where there is no vector index: BM25, squashed, finds the text hits.
-    use_graph : False returns the text hits alone, and links nothing.
+    use_graph : False returns only the text hits, and links nothing.
     linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`: the design's capitalised
         and quoted phrases, and in a query without any, as one in lower case, every name.
     """

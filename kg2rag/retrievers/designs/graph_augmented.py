@@ -96,7 +96,7 @@ class GraphAugmentNotes(Notes):
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores that are no similarities are min-max scaled within the hits read, and the notes say so: those outside
+    Scores that are no similarities are min-max scaled within the hits read, which the notes record: those outside
     [-1, 1], such as BM25's, those whose best is below 0.1, and those of a rank fusion or of PageRank.
 
     Parameters
@@ -171,11 +171,11 @@ class GraphAugment(LinksEntities, Stage):
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        alone = np.flatnonzero((reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid))
-        if not (self.max_chunks and len(alone)):
+        new = np.flatnonzero((reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid))
+        if not (self.max_chunks and len(new)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        alone = alone[top_with_ties(reached.parts["graph"][alone], self.max_chunks)]
-        rows, scores = reached.rows[alone], reached.parts["graph"][alone]
+        new = new[top_with_ties(reached.parts["graph"][new], self.max_chunks)]
+        rows, scores = reached.rows[new], reached.parts["graph"][new]
         cosines = self.kb.dense.cosines(vector, rows)
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]

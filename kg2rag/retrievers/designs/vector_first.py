@@ -86,7 +86,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     boost : of related passages, at least 0.
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
-    use_graph : False is the vector search alone, the other side of `ab`.
+    use_graph : False is only the vector search, the other side of `ab`.
     linker : finds the query's entities, as such or by name (`retrievers.linking.LINKERS`); by default every name in its
         words. Of a chain, "ngram(limit=1000)+llm(MODEL@BASE_URL)", the first that finds one of the types decides.
     """
@@ -176,7 +176,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
     def _documents(
         self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
     ) -> tuple[dict[str, Related], IntArray]:
-        """Documents that name a related entity, of which none is retrieved -> the entity that led there; their rows."""
+        """Documents that name a related entity and are not retrieved -> the entity that led there; their rows."""
         ids = self.kb.corpus.doc_ids
         rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices)
         known = {ids[row] for row in retrieved.tolist()}

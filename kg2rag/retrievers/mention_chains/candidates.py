@@ -1,7 +1,7 @@
 """Queries -> the passages that are worth ranking, about 60 each, and the signals that the fitted models read of them.
 
 Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`, started also at the
-passages nearest to the question's sub-phrases. Signals are those of a candidate alone, and `step_signals` of one that
+passages nearest to the question's sub-phrases. Signals are those of a single candidate, and `step_signals` of one that
 continues a set of passages, which ask what that set leaves open; but for the score of BM25 they are relative to the
 question or bounded. Ours, after MaxSim (ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
 """
@@ -34,10 +34,10 @@ LEAST_GAP = -10.0
 LINKED = 10  # likeliest candidates whose links say how far a question's candidates are linked
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
-ALONE = ("bm25_score", "cosine", "tokens")
+SINGLE = ("bm25_score", "cosine", "tokens")
 GATE = ("titles", "linked")
 CHAIN = ("second", "third", "walk_named")
-MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "alone": ALONE, "chain": CHAIN, "gate": GATE}
+MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "single": SINGLE, "chain": CHAIN, "gate": GATE}
 """Model -> its signals."""
 OF_TOKENS = ("tokens", "tokens_joint")
 """Signals that need an encoder's token vectors."""
@@ -100,7 +100,7 @@ def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Searches:
-    """What three searches found for one query; (n_passages,) each, of which only `allowed` count.
+    """What three searches found for one query; (n_passages,) each. Only `allowed` ones count.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Searches:
     phrases: Matrix
 
     def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The first so many rows of each search, ascending, each once; and (m,) which of them the walk alone found.
+        """The first so many rows of each search, ascending, each once; and (m,) which of them only the walk found.
 
         None that walk or BM25 gives 0.
         """
@@ -173,7 +173,7 @@ class Evidence:
     Attributes
     ----------
     rows : (m,) corpus rows, ascending.
-    alone : the signals of a candidate by itself, `START` and `ALONE`, (m,) each.
+    single : the signals of a candidate by itself, `START` and `SINGLE`, (m,) each.
     phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
     titles : min(number, 2) / 2 of the candidates' titles that the question names, with their capitals.
@@ -181,7 +181,7 @@ class Evidence:
     """
 
     rows: IntArray
-    alone: Signals
+    single: Signals
     phrase_cosines: FloatArray
     shared_word: FloatArray
     title_words: FloatArray
@@ -206,7 +206,7 @@ def evidence(
     """The evidence of one question, whose vector is (dim,), about the candidates in `rows`."""
     phrases = found.phrases if len(found.phrases) else vector[None]
     shared, title = naming_index(kb).shared(text, rows)
-    alone = {
+    single = {
         "bm25": relative(found.bm25, rows, found.allowed),
         "walk_gap": walk_gap(found.walk, rows),
         "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
@@ -214,11 +214,11 @@ def evidence(
         "cosine": found.cosine[rows].astype(np.float64),
     }
     cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
-    known = Evidence(rows, alone, cosines, shared, title, named(kb, text, rows))
+    known = Evidence(rows, single, cosines, shared, title, named(kb, text, rows))
     if tokens is None or index is None:
         return known
     similarities = index.max_sim(tokens, rows)
-    alone["tokens"] = weighted(similarities, tokens.weights)
+    single["tokens"] = weighted(similarities, tokens.weights)
     return replace(known, max_sim=similarities, weights=tokens.weights)
 
 

@@ -1,8 +1,8 @@
 """Evidence -> chains of passages, each continuing what those before it leave open, and what they say of each passage.
 
 A beam over sets of two and three passages, as beam retrieval and PropRAG search chains, with two linear models in
-place of a trained encoder. Their coefficients are in a TOML file that `eval/fit.py` writes, from training questions
-alone. Ours; see [1] Zhang et al., "End-to-End Beam Retrieval", NAACL 2024, [2] Wang & Han, "PropRAG", EMNLP 2025.
+place of a trained encoder. Their coefficients are in a TOML file that `eval/fit.py` writes, only from training
+questions. Ours; see [1] Zhang et al., "End-to-End Beam Retrieval", NAACL 2024, [2] Wang & Han, "PropRAG", EMNLP 2025.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.retrievers.mention_chains.candidates import (
-    ALONE,
     MODELS,
+    SINGLE,
     Evidence,
     Searches,
     Signals,
@@ -33,7 +33,7 @@ from kg2rag.types import Corpus, FloatArray, IntArray, Notes, ParameterError, St
 WITHOUT_TOKENS = "the embedder gives no token vectors: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
 DEFAULT = "default"
-FORMAT = 3
+FORMAT = 4
 WITH, WITHOUT = "with_tokens", "without_tokens"
 LEAST = 4  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none
@@ -66,12 +66,12 @@ class Linear:
 class Ranker:
     """The models of one question's candidates: where chains start, how they go on, and how candidates are ordered.
 
-    score = (1 - trust) · alone + trust · chain, trust = sigmoid(gate): a mixture of two experts.
+    score = (1 - trust) · single + trust · chain, trust = sigmoid(gate): a mixture of two experts.
     """
 
     start: Linear
     step: Linear
-    alone: Linear
+    single: Linear
     chain: Linear
     gate: Linear
 
@@ -81,7 +81,7 @@ class Ranker:
 
     def order(self, trust: float) -> Linear:
         """The score of a candidate, as one sum, of coefficients as its formula writes them."""
-        parts = {name: (1 - trust) * c for name, c in self.alone.coefficients.items()}
+        parts = {name: (1 - trust) * c for name, c in self.single.coefficients.items()}
         parts |= {name: trust * c for name, c in self.chain.coefficients.items() if trust}
         return Linear({name: float(number(c)) for name, c in parts.items()})
 
@@ -195,7 +195,7 @@ class Chains:
 
 
 def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam) -> Chains:
-    """The chains among the candidates of one question, `LEAST` or more, whose log-odds alone are `start`, (m,).
+    """The chains among the candidates of one question, `LEAST` or more, whose own log-odds are `start`, (m,).
 
     - pair(i, j) = ln sigmoid(start(i)) + step({i} -> j), i one of the likeliest; second(j) = its maximum over i.
     - The best unordered pairs, at most `width`, share 1 by softmax of pair / temperature.
@@ -208,7 +208,7 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     best, places = pair.argmax(axis=0), np.arange(len(start))
     second = pair[best, places]
     pairs = _best_sets(pair, first[:, None], 3 * beam.width, beam.width)
-    third, walk_named = _continued(evidence, start, ranker, beam, pairs), evidence.alone["walk_gap"] * evidence.titles
+    third, walk_named = _continued(evidence, start, ranker, beam, pairs), evidence.single["walk_gap"] * evidence.titles
     continues = np.isfinite(second)
     return Chains(
         {"second": np.where(continues, second, NO_SOURCE), "third": third, "walk_named": walk_named},
@@ -244,7 +244,7 @@ class ChainsNotes(Notes):
 
     Attributes
     ----------
-    trust : how far chains are trusted, in [0, 1]; the rest of the score is that of a passage alone.
+    trust : how far chains are trusted, in [0, 1]; the rest of the score is that of a single passage.
     chains : the best pairs by title, with their shares.
     """
 
@@ -258,10 +258,10 @@ class Searched:
 
     Attributes
     ----------
-    trust : see `Ranker`. order : the sum of which it is a part.
+    trust : see `Ranker`. order : the sum that it is a part of.
     start : (m,) log-odds that a candidate is needed, by itself.
     chains : None where there are less than `LEAST` candidates.
-    walk_alone : (m,) which candidates neither words nor vectors found.
+    only_walked : (m,) which candidates neither words nor vectors found.
     """
 
     found: Searches
@@ -271,13 +271,13 @@ class Searched:
     start: FloatArray
     chains: Chains | None
     walked: WalkedPaths
-    walk_alone: NDArray[np.bool_]
+    only_walked: NDArray[np.bool_]
 
     @property
     def levels(self) -> dict[str, FloatArray]:
         """What the order may add up, (m,) each."""
-        alone = {name: self.evidence.alone[name] for name in ALONE if name in self.evidence.alone}
-        return {**alone, "start": self.start, **(self.chains.levels if self.chains else {})}
+        single = {name: self.evidence.single[name] for name in SINGLE if name in self.evidence.single}
+        return {**single, "start": self.start, **(self.chains.levels if self.chains else {})}
 
     @property
     def scores(self) -> FloatArray:
@@ -320,7 +320,7 @@ class Searched:
             why = f"no naming word in common with the {sources} likeliest"
             steps.append(step("named", "entity not linked", why, rows[named]))
             orders = [np.argsort(-level, kind="stable")[:k] for level in self.levels.values()]
-            why = f"below {k} alone, and as second and third passage"
+            why = f"below {k} as a single passage, and as second and third passage"
             steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
         ordered = rows[np.argsort(-self.scores, kind="stable")[:k]]
         return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))

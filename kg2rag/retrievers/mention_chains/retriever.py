@@ -2,17 +2,17 @@
 
 The system we recommend.
 
-1. The question's sub-phrases are encoded as queries of their own (`candidates`).
+1. The question's sub-phrases are encoded as further queries (`candidates`).
 2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
    that the question lacks, by the phrases and words that the set leaves open (`candidates`, `chains`).
 4. A beam finds the best sets of two and three; how well a passage continues them is one order (`chains`). BM25, cosine
-   and MaxSim of the passage alone are the other. The score is a mixture of both: chains are trusted where the question
+   and MaxSim of the single passage are the other. The score is a mixture of both: chains are trusted where the question
    names titles and the likeliest passages name each other's, so that a corpus without such links is searched by words
    and vectors. Where the question names titles, the walk's share counts as well.
 
-Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `eval/fit.py`). After
+Ours. The coefficients are fitted only on training questions (`coefficients.toml`, `eval/fit.py`). After
 [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what sums do here.
 [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
 """
@@ -212,16 +212,16 @@ class MentionChains(VectorRetriever):
                 continue
             scores = lexical.scores(query.text)
             found = Searches(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
-            rows, walk_alone = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
+            rows, only_walked = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
             paths = walker.paths(rows, walked[i], restarts[i])
             ranker = coefficients.ranker(tokens=known.max_sim is not None)
             start, trust, chains = self._chains(known, ranker)
-            yield Searched(found, known, trust, ranker.order(trust), start, chains, paths, walk_alone)
+            yield Searched(found, known, trust, ranker.order(trust), start, chains, paths, only_walked)
 
     def _chains(self, known: Evidence, ranker: Ranker) -> tuple[FloatArray, float, Chains | None]:
-        """The log-odds of the candidates alone, how far chains are trusted, and the chains."""
-        start = ranker.start(known.alone)
+        """The log-odds of the single candidates, how far chains are trusted, and the chains."""
+        start = ranker.start(known.single)
         if len(known.rows) < LEAST:
             return start, 0.0, None
         beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
@@ -266,7 +266,7 @@ class MentionChains(VectorRetriever):
         return tokens, np.split(vectors, np.cumsum(list(map(len, phrases)))[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
-        """Candidates in their order, "walk" where it alone found them; below them the nearest other passages."""
+        """Candidates in their order, "walk" if only it found them; below them the nearest other passages."""
         ids = self.kb.corpus.ids
         if searched is None:
             return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
@@ -274,11 +274,11 @@ class MentionChains(VectorRetriever):
         beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
-        parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
-        alone = searched.walk_alone
+        parts = {**searched.levels, **searched.evidence.single, **(chains.step if chains else {})}
+        single = searched.only_walked
         groups = {
             name: (rows[at], scores[at], {part: one[at] for part, one in parts.items()})
-            for name, at in (("chains", ~alone), ("walk", alone))
+            for name, at in (("chains", ~single), ("walk", single))
         }
         groups["dense"] = (beyond, least - place, {"least score": least, "place": place})
         paths = ChainPaths(searched.walked, searched.continued)

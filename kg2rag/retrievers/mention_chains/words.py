@@ -78,7 +78,7 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[str] = ()) -> list[QuestionTokens]:
-    """The wordpieces of some questions, of which the last `KEPT` are kept. Not where `token_index` is None.
+    """The wordpieces of some questions; the last `KEPT` are kept. Not where `token_index` is None.
 
     `phrases` are encoded in the same passes, so that `kb.encode_once` finds the vectors of both.
     """
@@ -232,7 +232,7 @@ class NamingWords:
     Attributes
     ----------
     code : word -> its number.
-    rarity : (n_words,) of each; 0 for a word of one passage alone, which nothing shares.
+    rarity : (n_words,) of each; 0 for a word of a single passage, which nothing shares.
     indptr, words : the words of passage `i` are `words[indptr[i]:indptr[i + 1]]`.
     title_indptr, title_words : likewise of its title.
     """

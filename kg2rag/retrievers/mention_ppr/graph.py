@@ -57,7 +57,7 @@ class MentionGraph:
         return WalkGraph.directed(self.sources, self.targets, self.weights, self.n_nodes)
 
     def walked_within(self, mask: IntArray | None) -> WalkGraph:  # noqa: ARG002
-        """The graph for a query that may see the passages of `mask` alone; here the same for every one."""
+        """The graph for a query that may see only the passages of `mask`; here the same for every one."""
         return self.walked
 
     def fact(self, edge: int) -> Triple | None:  # noqa: ARG002

@@ -29,7 +29,7 @@ from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 BLOCK = 64  # queries walked together
 REACH = 30_000
-"""Nodes that a walk is over at most, where not given: its time does not grow with a corpus beyond that."""
+"""Nodes of a walk at most, by default: its time does not grow with a corpus beyond that."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
     Tuned(
@@ -140,7 +140,7 @@ class MentionPPR(VectorRetriever):
         ]
 
     def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
-        """One walk from each restart, over the passages of its mask alone; over all where that is None."""
+        """One walk from each restart, over the passages of its mask; over all if that is None."""
         graph, found = self.graph, dict[int, Walk]()
         together: dict[WalkGraph, list[int]] = {}
         for i, mask in enumerate(masks):

@@ -1,7 +1,7 @@
 """Query -> the passages of the entities whose descriptions lie nearest to it: the local search of GraphRAG.
 
 After GraphRAG [1] and its released local search: entities by their descriptions, then their text units, ordered by the
-entity and by how many of its relationships the unit states. Ours: passages alone are ranked; the community reports,
+entity and by how many of its relationships the unit states. Ours: only passages are ranked; the community reports,
 which the package gives to its reader beside them, are no passages. A graph without descriptions is searched by names.
 
 [1] Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024.

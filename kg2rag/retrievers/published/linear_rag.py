@@ -70,7 +70,7 @@ class TriGraph:
 
 
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
-    """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
+    """The entities, sentences and passages of a knowledge base; only from the corpus, whatever the graph."""
 
     def built() -> TriGraph:
         table, (mentioned, texts) = kb.mentions, mention_sentences(kb.mentions, kb.corpus)

@@ -55,7 +55,7 @@ class PracticalNotes(Notes):
 class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
-    The last two see the query's `Subgraph` alone: a passage has the rank of its best entity or triple there; among
+    The last two see only the query's `Subgraph`: a passage has the rank of its best entity or triple there; among
     equals the passage more similar to the query comes first.
 
     Parameters

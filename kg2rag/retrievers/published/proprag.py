@@ -38,7 +38,7 @@ class PathNotes(Notes):
 class PathSearch(WalkOrDense[bool]):
     """Passages by dense_weight · cosine + (1 - dense_weight) · score of the best chain that uses a triple of theirs.
 
-    A single triple is a chain too. A passage without a triple is scored by its cosine alone. Hits carry their chain.
+    A single triple is a chain too. A passage without a triple is scored only by its cosine. Hits carry their chain.
 
     Parameters
     ----------

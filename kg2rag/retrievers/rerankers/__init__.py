@@ -1,6 +1,6 @@
 """(query, text) pairs -> how well each text fits its query, and a ranking -> its first hits in that order.
 
-A `PairReranker`'s score depends on the pair alone, a `ListReranker` compares the texts of a query with one another. To
+A `PairReranker`'s score depends only on the pair, a `ListReranker` compares the texts of a query with one another. To
 add one: a file here, and a line in `RERANKERS`.
 """
 
@@ -36,7 +36,7 @@ class PairReranker(Protocol):
 
 @runtime_checkable
 class ListReranker(Protocol):
-    """Anything that scores the texts of a query together; each query's scores depend on its own texts alone."""
+    """Anything that scores the texts of a query together; each query's scores depend only on its texts."""
 
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
         """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""

@@ -19,7 +19,7 @@ def ranker_of(step: Linear) -> Ranker:
 
 
 def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:
-    """Candidates whose step is the shared word, with their log-odds alone."""
+    """Candidates whose step is the shared word, with their log-odds single."""
     m = len(start)
     evidence = Evidence(
         np.arange(m), {"walk_gap": np.arange(m) - 4.0}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 0.5
@@ -94,7 +94,7 @@ def slowly(evidence: Evidence, start: np.ndarray, ranker: Ranker, beam: Beam) ->
         steps = {p: step(members, p) for p in range(m) if p not in members}
         inside = max(steps.values()) + beam.bonus
         level += [share * steps.get(p, inside) for p in range(m)]
-    walk_named = [gap * evidence.titles for gap in evidence.alone["walk_gap"].tolist()]
+    walk_named = [gap * evidence.titles for gap in evidence.single["walk_gap"].tolist()]
     return {**levels, "third": level.tolist(), "walk_named": walk_named}
 
 

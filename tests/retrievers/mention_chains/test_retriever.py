@@ -51,8 +51,8 @@ def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase
 def test_with_token_vectors_a_batch_equals_its_queries_bit_for_bit(kb: KnowledgeBase) -> None:
     system = MentionChains(kb)
     together = system.retrieve_batch(queries(), 20)
-    alone = [system.retrieve_batch([query], 20)[0] for query in queries()]
-    assert [difference(*pair) for pair in zip(together, alone, strict=True)] == [""] * len(together)
+    single = [system.retrieve_batch([query], 20)[0] for query in queries()]
+    assert [difference(*pair) for pair in zip(together, single, strict=True)] == [""] * len(together)
 
 
 def test_a_query_of_few_candidates_is_judged_among_them(kb_of: Build) -> None:

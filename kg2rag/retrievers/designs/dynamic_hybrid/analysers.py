@@ -196,7 +196,7 @@ def fingerprint(query: Query) -> str:
 
 @dataclass(frozen=True)
 class ChainAnalyser:
-    """Analysers in order: a query of which a language model says nothing usable is left to the next."""
+    """Analysers in order: a query is left to the next if a language model gives no usable reply."""
 
     analysers: tuple[Analyser, ...]
 
@@ -226,4 +226,4 @@ ANALYSERS: Registry[Analyser] = Registry(
     context=2,
     joined=ChainAnalyser,
 )
-"""How each is made of a store and the corpus's vocabulary, None where it is made to be checked alone."""
+"""How each is made of a store and the corpus's vocabulary, None if it is made only to be checked."""

@@ -63,7 +63,7 @@ class DynamicHybrid(Retriever):
     Parameters
     ----------
     analyser : "rules", "fixed" (equal weights), "learned(FILE)", "llm(MODEL@BASE_URL)", or any object with
-        `analyse(queries)`. After a `+` follows what analyses queries of which a model says nothing usable.
+        `analyse(queries)`. After a `+` follows the analyser of queries for which a model gives no usable reply.
     graph : the fourth side, a system by name. `graph_augmented` and `expansion_queries` search the graph given, as the
         design does; `mention_ppr` and `mention_chains` walk by the names in passages, whatever that graph is.
     depth : hits read from each side, whatever `k` is.

@@ -87,7 +87,7 @@ class PhraseWalk(WalkOrDense[Linked]):
         return memory.phrase_graph(self.kb, self.synonym_threshold)
 
     def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
-        """(n_nodes,) for each restart; with a mask over its passages and the phrases they state alone."""
+        """(n_nodes,) for each restart; with a mask over its passages and only the phrases they state."""
         graph, scopes = self.graph.walked(self.passages), [self.graph.scope(mask, self.passages) for mask in masks]
         return [found.dense(graph.n_nodes) for found in walks(graph, restarts, self.damping, scopes=scopes)]
 

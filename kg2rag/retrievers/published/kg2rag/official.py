@@ -62,7 +62,7 @@ class KG2RAGOfficial(VectorRetriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
     Over its authors' sub-graphs (`subkgs(FILE)`), sentences and `mode="hotpotqa"` it is their code up to the order of
-    Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
+    Python's sets. Over any other graph it is their method on other triples, and `remark` records it.
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts are `node`, the
     score by which the code lists passages, and where a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
@@ -85,9 +85,9 @@ class KG2RAGOfficial(VectorRetriever):
     Parameters
     ----------
     mode : "musique", passages are paragraphs, and tree strings hold triples beside the text; "hotpotqa", passages are
-        sentences, grouped by title in sentence order, and strings are text alone.
+        sentences, grouped by title in sentence order, and strings are only text.
     seeds, context : passages sought by similarity, and returned at most.
-    hops : of the paper's expansion alone.
+    hops : of the paper's expansion only.
     reranker : an object or a name, "bi-encoder" or a cross-encoder's; theirs is BAAI/bge-reranker-large.
     max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
     expansion, organisation : False for the paper's ablations, as in `kg2rag`; the order is then that of the nodes.
@@ -124,7 +124,7 @@ class KG2RAGOfficial(VectorRetriever):
     @property
     def remark(self) -> str:
         """That its triples are not what the released code reads, for tables; empty where they are."""
-        source = type(self.kb.source).__name__  # the class alone: its repr may name folders
+        source = type(self.kb.source).__name__  # only the class: its repr may name folders
         other = f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
         return other if self.kb.extraction.raw is None else ""
 
@@ -157,7 +157,7 @@ class KG2RAGOfficial(VectorRetriever):
         pool, corpus = released.pool_of(self.kb, query.candidates), self.kb.corpus
         appended, facts = self._expanded(seeds, pool, vector, mask)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
-        # By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position.
+        # By passage in the order of the nodes; if the order is only by similarity, equal scores by corpus position.
         depth_first = "edge_order" in self.undone
         listed = sorted(nodes, key=lambda row: (-nodes[row], row)) if depth_first else nodes
         place = {corpus.ids[row]: i for i, row in enumerate(listed)}

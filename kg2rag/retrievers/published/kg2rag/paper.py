@@ -294,7 +294,7 @@ def kg2rag(
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
     `reranker` is "bi-encoder" or a cross-encoder; the paper's is BAAI/bge-reranker-large. Its ablations: without
-    `expansion` the seeds alone are organised; without `organisation` expanded passages are ranked by similarity.
+    `expansion` only the seeds are organised; without `organisation` expanded passages are ranked by similarity.
     """
     if not (expansion or organisation):
         raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")

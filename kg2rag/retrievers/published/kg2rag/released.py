@@ -1,4 +1,4 @@
-"""What the released KG2RAG reads, and what it does with titles, trees and strings.
+"""Input of the released KG2RAG, and its treatment of titles, trees and strings.
 
 A name is *mentioned* by shared character n-grams, which is generous: they run across words, and a name shorter than one
 n-gram once its punctuation is gone counts as mentioned by every question. Expansion walks titles, not triples: an end
