@@ -19,7 +19,7 @@ def ranker_of(step: Linear) -> Ranker:
 
 
 def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:
-    """Candidates whose step is the shared word, with their log-odds single."""
+    """Candidates whose step is the shared word, with their own log-odds."""
     m = len(start)
     evidence = Evidence(
         np.arange(m), {"walk_gap": np.arange(m) - 4.0}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 0.5

@@ -59,8 +59,8 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((r"^format = 3", "format = 9"), "9"),
-        ((r"^format = 3", "format = "), "TOML"),
+        ((r"^format = 4", "format = 9"), "9"),
+        ((r"^format = 4", "format = "), "TOML"),
         ((r"^\[with_tokens.start\]", "[with_tokens.begin]"), r"\[with_tokens.start\]"),
         ((r"^bm25 = ", "bm26 = "), r"\[with_tokens.start\] .*'bm26'.* bm25, walk_gap"),
         ((r"^third = .*$", ""), r"third in \[with_tokens.chain\] .* None"),
