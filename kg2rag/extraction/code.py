@@ -6,9 +6,9 @@ indentation that it has in its class. Its title, where it is a dotted name, is t
 Passages of one document share its imports.
 
 What a name means is decided in this order: what is local to the function; what the passage defines; what its document
-imports; what its module or class defines; what alone in the corpus has the name. No types are inferred: of `x.save()`
-only the name `save` is known, and it means the only method of that name, unless strings, lists and the like have one.
-Calls of builtins, and calls of which the code does not say what is called, make no triple; the latter are counted.
+imports; what its module or class defines; the only thing in the corpus with that name. No types are inferred: of
+`x.save()` only the name `save` is known, and it means the only method of that name, unless strings, lists and the like
+have one. Calls of builtins make no triple. Calls whose callee the code does not tell make none either, and are counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Scope = Function | ast.ClassDef
 Meaning = tuple[str, float]
 """A definition's name, or another package's, and the confidence."""
 Edge = tuple[str, str, Meaning, ast.AST]
-"""Head, relation, tail, and where the code says so."""
+"""Head, relation, tail, and the place in the code that states it."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -57,7 +57,7 @@ class PythonCode:
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples, definitions as entities, and their mentions, in the corpus's order.
 
-        `notes` counts passages that are no Python (or Python 2), and calls of which nothing says what is called.
+        `notes` counts passages that are no Python (or Python 2), and calls whose callee is unknown.
         """
         notes: Counter[str] = Counter()
         sources: dict[int, _Source] = {}
@@ -193,7 +193,7 @@ class _Names:
         same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
         return (same[0] if dotted not in self.known and len(same) == 1 else dotted), SURE
 
-    def alone(self, last: str, *, method: bool) -> Meaning | None:
+    def only_match(self, last: str, *, method: bool) -> Meaning | None:
         """The only method, or else function or class, of that last name; None where there is none, or several."""
         found = [name for name in self.by_last.get(last, ()) if self.known[name].is_method == method]
         return (found[0], UNTYPED if method else ALONE) if sum(self.times[name] for name in found) == 1 else None
@@ -217,7 +217,7 @@ class _Reader:
             node = definition.node
             if definition.owner:
                 yield definition.owner, "defines", (definition.name, SURE), node
-            # Calls and uses of its own body, not of what is defined in it.
+            # Calls and uses in its body, not in the definitions within it.
             parts: list[ast.AST] = [*node.decorator_list, *node.body]
             if isinstance(node, ast.ClassDef):
                 parts += node.keywords
@@ -283,17 +283,17 @@ class _Reader:
         return (inner, found[1]) if inner in known or found[0] not in known else None
 
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
-        """What a call or a base class means by its name alone; None where several, or nothing, have that name.
+        """The meaning of a call or a base class by its name only; None where several, or nothing, have that name.
 
         `np.array()` is not taken for a method `array`: what is neither local nor imported is a module as likely as not.
         """
         if isinstance(node, ast.Name):
             builtin = node.id in hidden or hasattr(builtins, node.id)
-            return None if builtin else self.names.alone(node.id, method=False)
+            return None if builtin else self.names.only_match(node.id, method=False)
         if not isinstance(node, ast.Attribute) or node.attr in BUILTIN:
             return None
         root: ast.expr = node.value
         while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
             root = root.func if isinstance(root, ast.Call) else root.value
         unknown = isinstance(root, ast.Name) and root.id not in hidden
-        return None if unknown else self.names.alone(node.attr, method=True)
+        return None if unknown else self.names.only_match(node.attr, method=True)

@@ -1,7 +1,7 @@
 """Passages -> triples between the titles and names that occur together, by how surprising that is. No language model.
 
 Entities and aliases are those of `mentions`. A window is a sentence that names something; the passage's own title is in
-each of its windows, since that is what they are about. With n windows, of which n_x hold x and n_xy hold both,
+each of its windows, since these are about it. With n windows, n_x with x and n_xy with both,
 
     npmi = ln(n · n_xy / (n_x · n_y)) / ln(n / n_xy)      in [-1, 1], 0 where x and y are independent [1]
     strength = 10 · npmi · n_xy / (n_xy + 1)              in (0, 10)

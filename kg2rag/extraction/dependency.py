@@ -1,7 +1,7 @@
 """Passages -> triples by rules over dependency parses, with any spaCy model that the user has. No language model.
 
 After Min et al. [1], who build graphs from dependency parses at a fraction of an LLM's cost; the rules are ours. They
-see `Token`s alone, so that they are tested on parses written by hand, and know both label sets in use: that of spaCy's
+see only `Token`s, so that they are tested on parses written by hand, and know both label sets in use: that of spaCy's
 English models (CLEAR: dobj, pobj, nsubjpass) and Universal Dependencies (obj, obl, nsubj:pass). They follow subject,
 verb and object; the passive and its agent; prepositional objects; copula; apposition; relative clauses and participles
 of a noun; coordination of nouns and of verbs. Pronouns name nothing: there is no coreference here.
@@ -102,7 +102,7 @@ class _Parse:
         return []
 
     def clause(self, verb: int) -> Iterator[TripleTexts]:
-        """What a verb, or a noun with a copula, says of its subjects; what a noun is said to be by an apposition."""
+        """The facts that a verb, or a noun with a copula, states of its subjects, and those of appositions."""
         token = self.tokens[verb]
         if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" depends on it
             for subject in self.subjects(verb, SUBJECTS):

@@ -82,7 +82,7 @@ def _spellings(extraction: Extraction) -> dict[str, str]:
 
 
 def _placed_keys(extraction: Extraction) -> set[str]:
-    """The keys of the entities of which the source names a passage."""
+    """The keys of the entities whose passages the source names."""
     names = {mention.entity for mention in extraction.mentions}  # names repeat by the thousand
     for triple in extraction.triples:
         if triple.passage_id:

@@ -1,1 +1,1 @@
-"""Strings alone: normalisation, lexicon, names, identifiers, records of files, HTML templates."""
+"""Strings only: normalisation, lexicon, names, identifiers, records of files, HTML templates."""

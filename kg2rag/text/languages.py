@@ -56,7 +56,7 @@ def script_of(word: str) -> str:
 def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, str]:
     """The language of each script of some texts; Latin is English where no language is recognised.
 
-    `language` is that of its own script, whatever the texts say.
+    `language`, where it is not "auto", is that of the script it is written in.
 
     >>> guess_languages(["Марек ведёт паром, и он не знает, что будет в порту."])
     {'cyrillic': 'russian', 'latin': 'english'}

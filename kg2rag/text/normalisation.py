@@ -96,7 +96,7 @@ def split_sentences(text: str) -> list[str]:
     ['Mr. T. Smith left.', 'He was 40!', 'Why?']
     """
     sentences: list[list[str]] = []
-    end = ""  # of the last sentence: a search reads all of what it is given, and joining it again would copy it
+    end = ""  # of the last sentence: a search reads its whole input, and joining it again would copy it
     for piece in _SENTENCE_END.split(text.strip()):
         if joined := bool(sentences and _ABBREVIATION.search(end)):
             sentences[-1].append(piece)
@@ -154,7 +154,7 @@ class JoinedTexts:
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
         starts, ends = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2).T
-        if any(len(piece) != 1 for piece in pieces.values()):  # an accent of its own belongs to the word before it
+        if any(len(piece) != 1 for piece in pieces.values()):  # a combining accent belongs to the word before it
             origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
             last, behind = origins[ends - 1], np.append(origins, len(self.text))[ends]
             starts, ends = origins[starts], np.maximum(last + 1, behind)

@@ -159,7 +159,7 @@ def delimited_rows(
             raise DataError(f"{where} is empty. Its first line must name the columns.")
         header = [name.strip() for name in header]
         if twice := [name for name in header if name and header.count(name) > 1]:
-            raise DataError(f"{where}: column {twice[0]!r} is there twice. Each needs a name of its own.")
+            raise DataError(f"{where}: column {twice[0]!r} is there twice. Give each another name.")
         one_line = [name for name in header if is_one_line(name)]
         before = rows.line_num
         for row in rows:
@@ -194,7 +194,7 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{where}: no Parquet file ({str(error).splitlines()[0]}).") from None
     if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{where}: column {twice[0]!r} is there twice. Each needs a name of its own.")
+        raise DataError(f"{where}: column {twice[0]!r} is there twice. Give each another name.")
     return table
 
 

@@ -1,6 +1,6 @@
 """`name(parameter=value, …)` -> what it names: one grammar for every kind of component, and tables of their names.
 
-The first parameter may be given by its value alone; names joined by `+` are a union or a chain, whichever the kind has:
+The first parameter may be given by its value only; names joined by `+` are a union or a chain, whichever the kind has:
 `graph_augmented(linker=ngram+fuzzy, hops=2)`, `mentions+openie(FILE)`, `embedding(0.6)`. A value in quotes may hold
 anything; without them brackets must be in pairs, and a comma ends it.
 
@@ -56,7 +56,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def parse(text: str) -> list[tuple[str, dict[str, str]]]:
-    """The names joined by `+`, each with its parameters as written; "" is the key of one given by its value alone.
+    """The names joined by `+`, each with its parameters as written; "" is the key of one given by its value only.
 
     >>> parse("mentions + openie(a+b.json, partial=true)")
     [('mentions', {}), ('openie', {'': 'a+b.json', 'partial': 'true'})]
@@ -172,7 +172,7 @@ class Registry(Generic[Thing]):
         return {one.name: one.default for one in known[self.context :]}
 
     def description(self, name: str) -> str:
-        """The docstring of a component, then, of one that has a file of its own, that file's."""
+        """The docstring of a component, and that of its file where the file holds nothing else."""
         builder = self.entry(name)
         own, module = inspect.getdoc(builder) or "", inspect.getmodule(builder)
         around = inspect.getdoc(module) if module is not None and not hasattr(module, "SYSTEMS") else None
@@ -204,7 +204,7 @@ def _arguments(
 ) -> dict[str, object]:
     try:
         hints = get_type_hints(builder)
-    except NameError:  # of a name that the module imports for type checkers alone
+    except NameError:  # a name that the module imports for type checkers only
         hints = {}
     if "" in written and not known:
         raise ParameterError(f"it takes no parameter, not {written['']!r}.")

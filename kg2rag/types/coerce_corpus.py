@@ -150,5 +150,5 @@ def identifier(value: object, where: str, number: int) -> str:
     """An id of any type as text; a whole float is a whole number. DataError where it is empty or a collection."""
     shown = "" if value is None else str(plain(value))
     if not shown.strip() or value != value or isinstance(value, bool | dict | list | set):
-        raise DataError(f"{where}, record {number}: its id is {quote(value)}. Every record needs one of its own.")
+        raise DataError(f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one.")
     return shown

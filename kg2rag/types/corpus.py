@@ -156,11 +156,11 @@ class Corpus(Sequence[Passage]):
 
     @property
     def streamed_contents(self) -> Contents:
-        """`contents`, of which only those are in memory that are being read: for one pass over millions."""
+        """`contents`, made while they are read: for one pass over millions."""
         return Contents(self.table)
 
     def joined(self, separator: str, *, exact: bool = False) -> list[str]:
-        """Title, separator and text, or text alone, by row; `exact`: with the blanks at its ends in the source."""
+        """Title, separator and text, or only the text, by row; `exact`: with the blanks at its ends in the source."""
         table = self.table
         if exact and "exact" in table.column_names:
             table = table.set_column(2, "text", pc.coalesce(table["exact"], table["text"]))
@@ -185,7 +185,7 @@ class Corpus(Sequence[Passage]):
 
 
 INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"  # a character that `str.strip` leaves
-AT_ONCE = 10_000  # passages of which objects or texts are made together
+AT_ONCE = 10_000  # passages whose objects or texts are made together
 
 
 class Contents(Sequence[str]):

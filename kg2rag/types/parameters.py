@@ -1,6 +1,6 @@
 """A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
 
-A `component` is a frozen dataclass of which pydantic compares every field with its annotation, ranges included:
+A `component` is a frozen dataclass; pydantic compares every field with its annotation, ranges included:
 
 >>> @component
 ... class Walk:
@@ -120,16 +120,16 @@ def called(given: object) -> str:
 
 @cache
 def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
-    """The evaluated types of fields or parameters, with `ranges` if asked; none of names for type checkers alone."""
+    """The evaluated types of fields or parameters, with `ranges` if asked; none of names for type checkers only."""
     owner = unwrap(owner)  # a wrapped class has its names in its own module
     try:
         return hints_of(owner, include_extras=ranges)
     except NameError:
         found, names = dict[str, Any](), vars(sys.modules[owner.__module__])
         for name, annotation in inspect.get_annotations(owner).items():
-            alone = types.SimpleNamespace(__annotations__={name: annotation})
+            single = types.SimpleNamespace(__annotations__={name: annotation})
             with suppress(NameError):
-                found |= hints_of(alone, names, include_extras=ranges)
+                found |= hints_of(single, names, include_extras=ranges)
         return found
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Passage:
     """One retrievable unit of text (a paper's *chunk*): `Passage(id, text)`, or `Passage(id, title, text)`.
 
-    `doc_id` names the document it belongs to, the passage itself where not given; `position` its place there, from 0.
+    `doc_id` names the document it belongs to (default: the id); `position` its place there, from 0.
     `metadata` holds what else is known of it, as JSON values; it is not searched.
     """
 
@@ -38,7 +38,7 @@ class Passage:
 
     @property
     def contents(self) -> str:
-        """What is indexed and encoded: title, line break, text; the text alone where there is no title."""
+        """The text that is indexed and encoded: title, line break, text; only the text where there is no title."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -104,9 +104,9 @@ class Hit:
 
     @property
     def passage(self) -> Passage:
-        """The passage itself; ValueError where the ranking was read from a file, which has ids alone."""
+        """The passage itself; ValueError where the ranking was read from a file, which has only ids."""
         if self.corpus is None:
-            instead = "which has ids alone. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
+            instead = "which has only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
             raise ValueError(f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}.")
         return self.corpus[self.corpus.row(self.passage_id)]
 

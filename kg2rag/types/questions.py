@@ -84,7 +84,7 @@ class QADataset:
             if wrong:
                 raise DataError(f"{self.name}, question {question.id!r}: {wrong}")
             seen.add(question.id)
-        if not self.questions and not self.unjudged and type(self) is QADataset:  # documents alone are read without
+        if not self.questions and not self.unjudged and type(self) is QADataset:  # a folder of documents has none
             raise DataError(f"{self.name}: no question.")
 
     def _wrong(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> str | None:

@@ -61,7 +61,7 @@ class Trace:
         return next((each for each in every if row not in each.rows), None)
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
-        """The trace with one more stage, of which only input and output are known: it read `depth` hits."""
+        """The trace with one more stage, known by its input and output only: it read `depth` hits."""
         read, given = self.ranking.rows[:depth], ranking.rows
         added = given[~np.isin(given, read)]
         widened = [each._replace(rows=np.union1d(each.rows, added)) for each in self.steps]

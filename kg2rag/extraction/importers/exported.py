@@ -1,8 +1,8 @@
 """Entities and relations that name the chunks of another tool's export -> an `Extraction` over our passages.
 
 A chunk is a passage where their ids are equal, else where their texts are (with or without the title, whitespace
-apart). Any other chunk is laid on the passages with which it shares words in order, see `alignment`. What matches
-nothing is counted, and an export of which nothing matches is an error.
+apart). Any other chunk is laid on the passages with which it shares words in order, see `alignment`. Chunks
+that match nothing are counted, and an export without a match is an error.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ChunkMap:
                 continue
             named = [sum(f" {normalise(name)} " in self._folded[row] for name in names) for row in rows]
             most = max(named, default=0)
-            notes[f"{kind} given to every passage of their chunk, none of which has the names"] += not most
+            notes[f"{kind} given to every passage of their chunk, as none has the names"] += not most
             found.update(row for row, count in zip(rows, named, strict=True) if count == most)
         return [self.corpus.ids[row] for row in sorted(found)]
 

@@ -74,7 +74,7 @@ def read_graphml(file: Path) -> nx.Graph:
     for number, node in enumerate(tree.iterfind(".//{*}node"), start=1):
         id_ = node.get("id")
         if id_ in nodes:
-            raise DataError(f"{file}: node {number} needs an id of its own; it has {quote(id_)}.")
+            raise DataError(f"{file}: node {number} needs a unique id; it has {quote(id_)}.")
         nodes.add(id_)
     for number, edge in enumerate(tree.iterfind(".//{*}edge"), start=1):
         for end in (edge.get("source"), edge.get("target")):
@@ -158,7 +158,7 @@ def read_apoc_table(file: Path) -> nx.Graph:
 
 
 def is_graph_file(file: Path) -> bool:
-    """Whether a file holds nodes and edges, and no table of triples; of .json and .csv, the contents say so."""
+    """Whether a file holds nodes and edges, and no table of triples; for .json and .csv, the contents decide."""
     suffix = file.suffix.lower()
     if suffix == ".json":
         return graph_of_json(read_json_values(file), file) is not None

@@ -4,11 +4,11 @@ LightRAG [1], nano-graphrag and RAG-Anything write `graph_chunk_entity_relation.
 `kv_store_text_chunks.json`, by which chunks are found among our passages. Fields with several values are joined by
 "<SEP>". Releases from October 2025 on keep a bounded number of chunk ids in the graph and all of them in
 `kv_store_entity_chunks.json` and `kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has
-no direction; keywords name its subject, the description says what it is. Ours: the keywords are the relation's name,
+no direction; keywords name its subject, the description explains it. Ours: the keywords are the relation's name,
 "related to" where there are none, as in what nano-graphrag writes.
 
 Of GraphRAG's tables, entities, relationships and text_units [2] are read, by their names of today (`entities.parquet`)
-or those of releases until 1.2 (`create_final_entities.parquet`), the earliest of which call an entity's title `name`.
+or those of releases until 1.2 (`create_final_entities.parquet`); the earliest call an entity's title `name`.
 Theirs: a relationship has a description and a weight, but no name. Ours: it is "related to", unless somebody's own
 prompts or scripts brought a column that names it.
 
@@ -158,7 +158,7 @@ class MicrosoftGraphRAG(FileSource):
 
 
 def _rows(file: Path, filled: list[str], present: list[str]) -> Iterator[Row]:
-    """The rows of a table, of which some columns must be there, and some of these not be blank."""
+    """The rows of a table with the columns `present`, and `filled` ones, which are not blank."""
     table = read_parquet(file)
     for name in (*filled, *present):
         if name not in table.column_names and not (name == "title" and "name" in table.column_names):

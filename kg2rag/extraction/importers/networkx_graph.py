@@ -84,7 +84,7 @@ class NameRule:
 
     @classmethod
     def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
-        """The rule of a graph: an id with a blank inside is a name; captions of which half repeat are types."""
+        """The rule of a graph: ids are names where half have a blank inside; captions are types where half repeat."""
         ids, captions = [], []
         for node, data in nodes:
             ids.append(isinstance(node, str) and " " in node.strip())

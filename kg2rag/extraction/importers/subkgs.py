@@ -165,7 +165,7 @@ class KG2RAGSubgraphs(FileSource):
                 kept = clean(raw, title, corpus.contents[rows[0]], notes)
                 triples += (Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
             elif not self.raw:
-                notes["dropped: a sentence without one passage of its own"] += len(raw)
+                notes["dropped: a sentence that is not exactly one passage"] += len(raw)
         if self.raw:
             triples = [triple for triple in written if entity_key(triple.head) and entity_key(triple.tail)]
             notes["raw triples with a blank end, not in the graph"] = len(written) - len(triples)

@@ -204,7 +204,8 @@ class Mentions:
     ----------
     terms : passages without a title are joined by the rare terms that they share as well, see the module `terms`: the
         rarest key of such a passage, name or term, -[appears with]-> its other keys, and -[continues in]-> the rarest
-        of the next passage of its document. Corpora of which every passage has a title are not changed.
+        of the next passage of its document. Corpora whose passages all have titles are only
+        changed in scripts without capitals.
     """
 
     terms: bool = True
@@ -246,8 +247,8 @@ class Mentions:
                     relation = "continues in" if next_row else "appears with"
                     stated = Triple(display[head][0], relation, name, corpus.ids[row], round(strength[tail], 3))
                     triples[stated] = None
-            alone = untitled.sum() - len(np.unique(table.row[untitled[table.row]]))
-            notes = {**notes, "passages without a title that share nothing": int(alone)}
+            isolated = untitled.sum() - len(np.unique(table.row[untitled[table.row]]))
+            notes = {**notes, "passages without a title that share nothing": int(isolated)}
         return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others, n_named)), notes)
 
 

@@ -1,4 +1,4 @@
-"""A corpus -> its mention table, by rules alone: no model, no key, ten seconds per 100,000 passages.
+"""A corpus -> its mention table, by rules only: no model, no key, ten seconds per 100,000 passages.
 
 Titles are found by longest match over all titles of the corpus, with and without their bracketed disambiguation;
 names are capitalised phrases that at least two passages share. Where a title "Rebecca" could mean two pages, the
@@ -28,7 +28,7 @@ _ENDING = re.compile(r"(['’]s|['’\-]+)$")
 
 
 def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
-    """The mention table of a corpus, of which `size` bytes of text are read at a time; it changes no result."""
+    """The mention table of a corpus; `size` bytes of text are read at a time, which changes no result."""
     titles, names, page_key, page_row = _titles(corpus)
     lexicon, n_titles = Lexicon(titles.to_pylist(), names), len(titles)
     found, phrases = list[IntArray](), list[IntArray]()  # (3, n) each: row, sentence, and title or phrase
@@ -81,7 +81,7 @@ def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
 
 
 def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32], NDArray[np.int32]]:
-    """The titles, with and without their brackets, none of function words alone, and which passages have them.
+    """The titles, with and without their brackets, none of function words only, and which passages have them.
 
     Keys and first spellings in order of appearance; key and row of each page, sorted by key then row.
     """

@@ -107,7 +107,7 @@ def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(names: li
 @pytest.mark.parametrize(
     ("chunks", "passages", "note"),
     [
-        (["both"], ["p0", "p1"], "given to every passage of their chunk, none of which has the names"),
+        (["both"], ["p0", "p1"], "given to every passage of their chunk, as none has the names"),
         (["gone", "one"], ["p0"], "of chunks whose text the export lacks"),
     ],
 )

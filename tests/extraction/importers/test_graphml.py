@@ -103,8 +103,8 @@ def test_the_fingerprint_follows_the_contents(tmp_path: Path) -> None:
     [
         ('source="a" ', "", r"edge 1 has the end None, which is the id of no node"),
         ('target="b"', 'target="c"', r"edge 1 has the end 'c', which is the id of no node"),
-        ('<node id="a"/>', "<node/>", r"node 1 needs an id of its own; it has None"),
-        ('<node id="b"/>', '<node id="a"/>', r"node 2 needs an id of its own; it has 'a'"),
+        ('<node id="a"/>', "<node/>", r"node 1 needs a unique id; it has None"),
+        ('<node id="b"/>', '<node id="a"/>', r"node 2 needs a unique id; it has 'a'"),
         ("<graphml", "<!DOCTYPE g [<!ENTITY e 'x'>]><graphml", r"document type \(<!DOCTYPE>\)"),
     ],
 )

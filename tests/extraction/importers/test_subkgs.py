@@ -126,7 +126,7 @@ def test_a_paragraph_gets_the_triples_of_all_its_sentences_and_a_sentence_its_ow
     assert (found.notes["titles outside the corpus"], found.notes["triples read"]) == (1, 2)
     found = source.extract(SENTENCES)
     assert found.triples == (Triple(*year, "Ed Wood##0"),)
-    assert found.notes["dropped: a sentence without one passage of its own"] == 1
+    assert found.notes["dropped: a sentence that is not exactly one passage"] == 1
     assert found.notes["passages without a triple"] == 1
 
 
@@ -134,7 +134,7 @@ def test_a_title_that_several_paragraphs_share_gets_raw_triples_alone(tmp_path: 
     corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
     found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(corpus)
     assert found.triples == ()
-    assert found.notes["dropped: a sentence without one passage of its own"] == 2
+    assert found.notes["dropped: a sentence that is not exactly one passage"] == 2
     assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
 
 
