@@ -45,6 +45,10 @@ from .report import plots as plots
 from .report.question_explanation import QuestionExplanation as QuestionExplanation
 from .report.question_explanation import explain as explain
 from .retrievers import systems as systems
+from .retrievers.adapters.libraries import as_langchain as as_langchain
+from .retrievers.adapters.libraries import as_llamaindex as as_llamaindex
+from .retrievers.adapters.libraries import from_langchain as from_langchain
+from .retrievers.adapters.libraries import from_llamaindex as from_llamaindex
 from .retrievers.adapters.recorded import Recorded as Recorded
 from .retrievers.adapters.recorded import ScoreFunction as ScoreFunction
 from .retrievers.bm25 import BM25 as BM25

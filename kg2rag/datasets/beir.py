@@ -1,8 +1,8 @@
 """A set of BEIR, by its name from the hub ("beir/scifact") or as a folder (corpus, queries, judgements) -> QADataset.
 
 [1] Thakur et al., "BEIR", NeurIPS 2021 (datasets and benchmarks). Grades are kept; a grade below 1 says that a document
-is not relevant and is left out, as are queries of other splits; both are counted. A folder of one's own is refused
-where it is wrong; the hub's copies are not ours to repair: what nothing could find in them is left out and counted.
+is not relevant and is left out, as are queries of other splits; both are counted. A folder that
+is wrong is refused; in the hub's copies, documents and judgements that nothing could find are left out and counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ON_HUB = (
     "arguana climate-fever dbpedia-entity fever fiqa hotpotqa msmarco nfcorpus nq quora scidocs scifact trec-covid "
     "webis-touche2020"
 ).split()
-"""The public sets of [1] that have a repository of their own under `BeIR` on the hub."""
+"""The public sets of [1] that have a repository under `BeIR` on the hub."""
 PINNED = {
     "fiqa": "979c07a7cb5ccc6ca009792241fa1250b98055dd+252958f2d646e22cab6d0c72dd3f0d5de6d0655a",
     "hotpotqa": "a7e8bab212f5a89f9be1bc9b654aa6dfa317f32b+b15429e9244c8ec966985d7778427c3b1543b314",
@@ -42,7 +42,7 @@ Judgement = tuple[str, str, str, int]
 
 
 class Document(Record):
-    """One document; BEIR has some with a title alone."""
+    """One document; some of BEIR have only a title."""
 
     id: Identifier
     title: str | None = ""
@@ -131,7 +131,7 @@ def collect(
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
     """The corpus, the questions that have a relevant document, and what was left out or changed, and how often.
 
-    `ours` says whether what nothing could find is an error, as in files of one's own: an empty document, a judgement of
+    `ours` says whether what nothing could find is an error, as in a user's files: an empty document, a judgement of
     a query that is not there. Otherwise it is left out and counted. DataError, too: a judged document that the corpus
     lacks, one that is judged twice and differently, no question.
     """

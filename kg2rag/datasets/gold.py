@@ -54,7 +54,7 @@ class GoldIndex:
         """What names and texts mean.
 
         In this order: an id; a path in another spelling; a page or heading of a document (`a.pdf#page=3`,
-        `a.md#heading`); a title; a heading; a text of which most stands in passages.
+        `a.md#heading`); a title; a heading; a text that stands in passages for the most part.
         """
         found = {name: self._by_name(name) for name in names}
         texts = [name for name, target in found.items() if target is None and " " in name.strip()]

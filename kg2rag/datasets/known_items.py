@@ -64,7 +64,7 @@ class WrittenQuestions:
 
 
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
-    """Headings that one passage alone has, and sentences without the title, as queries for their passages."""
+    """Headings that only one passage has, and sentences without the title, as queries for their passages."""
     headed = Counter(heading for one in corpus.metadata.get("headings", ()) for heading in _listed(one))
     rows = list[dict[str, Any]]()
     for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():

@@ -48,7 +48,7 @@ class Pool:
     ----------
     passages : what becomes a passage, each paragraph or each of its sentences.
     titles_are_documents : True where several paragraphs of one title are parts of one article (MuSiQue); False where
-        they are versions of the same paragraph, each a document of its own (HotpotQA).
+        they are versions of the same paragraph, each a document (HotpotQA).
     """
 
     def __init__(self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False) -> None:
@@ -89,7 +89,7 @@ class Pool:
         """The passages so far, in order of appearance."""
         paragraphs = self._by_id.values()
         if self.passages == "paragraph":
-            # None marks a passage without a split of its own, which the table takes as null.
+            # None marks a passage whose source has no split, which the table takes as null.
             splits = [one.sentences and [text.strip() for text in one.sentences] for one in paragraphs]
             return Corpus.from_passages((one.passage for one in paragraphs), splits)
         given = [(one, index, id_) for one in paragraphs for index, id_ in one.ids("sentence").items()]

@@ -64,7 +64,7 @@ def load(
     revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
         two repositories: "A+B" is A of its documents and B of its judgements.
 
-    Raises ValueError: an option the set does not offer (the message lists what it does), or a wrong record (it names
+    Raises ValueError: an option the set does not offer (the message lists those it offers), or a wrong record (it names
     file, record and field). FileNotFoundError: the path, or a file it should hold. ConnectionError: the hub cannot be
     reached. ImportError: a set of ir_datasets, where that package is not installed.
 
@@ -86,7 +86,7 @@ def load(
         asked = documents if questions is None else documents.with_questions(questions)
         return asked if limit is None or not asked.questions else asked.sample(limit, seed)
     if questions is not None:
-        raise ValueError(f"{name!r} has questions of its own; {questions} goes with a folder of documents.")
+        raise ValueError(f"{name!r} comes with questions; {questions} goes with a folder of documents.")
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
@@ -109,7 +109,7 @@ def _is_path(name: str) -> bool:
 
 
 def names() -> tuple[str, ...]:
-    """The sets that `load` knows, sorted; sets of BEIR and of ir_datasets have names of their own."""
+    """The sets that `load` knows, sorted; without those of BEIR and of ir_datasets."""
     aliases = {alias for spec in DATASETS.values() for alias in spec.aliases}
     return tuple(name for name in _registry().names() if name not in aliases)
 

@@ -97,7 +97,7 @@ class DatasetSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """The options of one call of `load`; `path` and `split` are None where not given."""
+    """The options of one call of `load`; `path` and `split` are None by default."""
 
     spec: DatasetSpec
     path: Path | None

@@ -72,7 +72,7 @@ def _best_parse(page: str, source: str, remark: str) -> FileDocument:
 
 
 def visible_text(page: str) -> str:
-    """The text of a page by a reading of its characters alone: tags, comments, scripts and styles taken out."""
+    """The text of a page by a reading of its characters only: tags, comments, scripts and styles taken out."""
     return unescape(_TAG.sub(" ", _NOT_SHOWN.sub(" ", page)))
 
 

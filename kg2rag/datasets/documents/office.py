@@ -176,7 +176,7 @@ def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
 
 
 def _all_text(root: Any) -> str:
-    """The text of a part by its leaves alone: every `t` that is not deleted."""
+    """The text of a part by its leaves only: every `t` that is not deleted."""
     return "".join(f"{leaf.text or ''}\n" if _ends_paragraph(leaf) else leaf.text or "" for leaf in named(root, "t"))
 
 
@@ -222,7 +222,7 @@ class _Walker:
             yield from self.blocks(element)
 
     def _collect(self, element: Any, pieces: list[str], inner: list[Any], links: list[Link], *, is_mixed: bool) -> None:
-        """The text of a paragraph; what holds paragraphs of its own, as a text box or a note, goes to `inner`."""
+        """The text of a paragraph; elements that hold paragraphs, as text boxes and notes, go to `inner`."""
         if is_mixed:
             pieces.append(element.text or "")
         for child in element:

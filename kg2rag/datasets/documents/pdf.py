@@ -117,7 +117,7 @@ def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
 def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bool = False) -> PdfText:
     """Lines joined to paragraphs.
 
-    `by_lines` : the outline has lines, of which two that follow each other may be one heading; else whole headings.
+    `by_lines` : the outline has lines, and two that follow each other may be one heading; else it has headings.
     """
     running_heads = _running_heads(pages)
     joiner = _LineJoiner(by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines))

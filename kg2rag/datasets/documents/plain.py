@@ -1,4 +1,4 @@
-"""Plain text, reStructuredText and other light markup -> their blocks; the latter by pandoc, in a process of its own.
+"""Plain text, reStructuredText and other light markup -> their blocks; the latter by pandoc, in a separate process.
 
 pandoc reads what Sphinx's authors write: unknown directives keep their text, which docutils drops. It runs without
 access to files or the network, with bounded memory and time. A file that it cannot read is read as plain text.

@@ -95,7 +95,7 @@ def read_bytes(file: ListedFile) -> FileBytes:
         return FileBytes(file.place, ending, reason=f"it cannot be read: {getattr(error, 'strerror', None) or error}")
     if data is None:
         limit = f"{max_bytes(ending) // 1_000_000} MB"
-        return FileBytes(file.place, ending, reason=f"larger than {limit}, of which files of this kind are read")
+        return FileBytes(file.place, ending, reason=f"larger than {limit}, the limit for this kind")
     return FileBytes(file.place, ending, data, hashlib.sha256(data).hexdigest())
 
 

@@ -66,7 +66,7 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"field {twice!r} is there twice in a record. Each needs a name of its own.")
+        raise DataError(f"field {twice!r} is there twice in a record. Names must be unique.")
     return fields
 
 
