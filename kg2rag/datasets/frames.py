@@ -112,20 +112,22 @@ def _question_rows(questions: Any, index: GoldIndex) -> Any:
 
     A mapping whose values all name something of the corpus, or are lists, has gold as its values, else texts.
     """
-    queries = getattr(questions, "queries", None)
-    relevant = getattr(questions, "relevant_docs", None)
+    if isinstance(questions, Mapping):
+        queries, relevant = questions.get("queries"), questions.get("relevant_docs")
+    else:
+        queries, relevant = getattr(questions, "queries", None), getattr(questions, "relevant_docs", None)
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
         return [{"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in queries.items()]
-    if not isinstance(questions, Mapping) or not questions:
-        return questions
-    if all(isinstance(questions.get(part), Mapping) for part in ("queries", "relevant_docs")):
-        relevant = questions["relevant_docs"]
-        return [{"id": id_, "text": text, "gold": relevant.get(id_)} for id_, text in questions["queries"].items()]
-    values = list(questions.values())
-    is_gold = all(isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values)
-    if is_gold or all(isinstance(value, str) and index.find(value) for value in values[:GOLD_SAMPLE]):
+    if isinstance(questions, Mapping) and questions and _are_gold(list(questions.values()), index):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
     return questions
+
+
+def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:
+    """Whether the values of a mapping are gold: lists, grades, or names that the corpus has."""
+    if all(isinstance(value, str) for value in values):
+        return all(index.find(str(value)) for value in values[:GOLD_SAMPLE])
+    return all(isinstance(value, list | tuple | set) or _is_grades(value, index) for value in values)
 
 
 def _is_grades(value: object, index: GoldIndex) -> bool:
@@ -161,23 +163,26 @@ def _resolve(
     The unit is the document where all gold names documents, and not all of it passages.
     """
     targets = index.find_all(name for row in rows for name in row.gold)
+    found = {name: target for name, target in targets.items() if target is not None}
     for row in rows:
         for name in row.gold:
-            if targets[name] is None:
+            if name not in found:
                 _report_missing(row, name, index, where, notes)
-    found = [target for target in targets.values() if target is not None]
     if targets and not found:
         first = quote(next(iter(targets)))
         raise DataError(f"{where}: none of the {len(targets)} pieces of gold is in the corpus, such as {first}.")
-    by_document = all(target.document for target in found) and not all(target.passages for target in found)
-    unit: GoldUnit = "document" if by_document else "passage"
+    unit = _unit(list(found.values()))
     gold = {row.id: dict[str, int]() for row in rows}
     for row in rows:
-        for name, grade in row.gold.items():
-            target = targets[name]
-            for id_ in _ids(target, unit, index, notes) if target else ():
-                gold[row.id][id_] = max(grade, gold[row.id].get(id_, 0))
+        for name in filter(found.get, row.gold):
+            for id_ in _ids(found[name], unit, index, notes):
+                gold[row.id][id_] = max(row.gold[name], gold[row.id].get(id_, 0))
     return unit, gold
+
+
+def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:
+    by_document = all(target.document for target in targets) and not all(target.passages for target in targets)
+    return "document" if by_document else "passage"
 
 
 def _report_missing(row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]) -> None:

@@ -87,23 +87,30 @@ def collect(
     """The documents of many files; DataError where none of them has a text."""
     import pandas as pd
 
-    reasons = Counter(entry.reason for entry in entries.values() if entry.reason)
     rows = [row for entry in entries.values() for row in entry.rows]
+    notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
-        why = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(SHARED)) or "none"
-        raise DataError(f"{name}: no text in {len(entries)} files ({why}). Read are {', '.join(endings)}.")
-    _choose_titles(rows, {id_: titles for entry in entries.values() for id_, titles in entry.titles.items()})
+        raise DataError(f"{name}: no text in {len(entries)} files ({_reasons(notes)}). Read are {', '.join(endings)}.")
+    titles, names = dict[str, list[str]](), dict[str, list[str]]()
+    for entry in entries.values():
+        titles.update(entry.titles)
+        names.update(entry.names)
+    _choose_titles(rows, titles)
     _keep_naming_prose(rows)
-    names = {id_: other for entry in entries.values() for id_, other in entry.names.items()}
     resolve_links(rows, names)
     passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
     report = pd.DataFrame([summary(entry, place) for place, entry in entries.items()])
-    notes = {**reasons}
-    lost = sum(entry.lost for entry in entries.values())
+    lost = int(report["lost"].sum())
     if lost:
         notes["words in no passage"] = lost
-    return Documents(name, corpus, (), source={**source, "corpus": corpus.fingerprint, "notes": notes}, report=report)
+    source = {**source, "corpus": corpus.fingerprint, "notes": dict(notes)}
+    return Documents(name, corpus, (), source=source, report=report)
+
+
+def _reasons(counts: Counter[str]) -> str:
+    """The most frequent reasons, for an error."""
+    return "; ".join(f"{count} × {reason}" for reason, count in counts.most_common(SHARED)) or "none"
 
 
 def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None:
@@ -127,21 +134,26 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
 
 def _keep_naming_prose(rows: list[PassageRow]) -> None:
     """Leave in `sentences` what may name something: headings of one document, and sentences that few documents have."""
-    sections = Counter((row["doc_id"], heading) for row in rows for heading in row.get("headings", ()))
+    sections = Counter(key for row in rows for key in _heading_keys(row))
     documents_with_heading = Counter(heading for _, heading in sections)
     sentences = {(row["doc_id"], without_numbers(text)) for row in rows for text in row["sentences"]}
     documents_with_sentence = Counter(text for _, text in sentences)
     begun = set[tuple[str, str]]()
     for row in rows:
-        keys = [(row["doc_id"], heading) for heading in row.get("headings", ())]
-        naming = [
-            NO_NAME.sub(" ", key[1])
-            for key in keys
-            if documents_with_heading[key[1]] == 1 and (sections[key] < WIDE or key not in begun)
-        ]
+        keys = _heading_keys(row)
+        naming = list[str]()
+        for key in keys:
+            names_all = sections[key] < WIDE or key not in begun
+            if names_all and documents_with_heading[key[1]] == 1:
+                naming.append(NO_NAME.sub(" ", key[1]))
         begun.update(keys)
         prose = [text for text in row["sentences"] if documents_with_sentence[without_numbers(text)] < COMMON]
         row["sentences"] = [*naming, *prose] or [""]
+
+
+def _heading_keys(row: PassageRow) -> list[tuple[str, str]]:
+    """The document and the text of each heading of a passage."""
+    return [(row["doc_id"], heading) for heading in row.get("headings", ())]
 
 
 def without_numbers(text: str) -> str:

@@ -39,22 +39,25 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
     top = root.resolve()
     found, hidden = list[ListedFile](), 0
     for folder, names, files, error in _walk(root):
-        here = folder.relative_to(root)
         if error:
-            found.append(ListedFile(folder, place_of(here), f"the folder cannot be read: {error}"))
-            continue
+            place = place_of(folder.relative_to(root))
+            found.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
         hidden += sum(name.startswith(".") for name in (*names, *files))
-        for name in names:
-            reason = "" if name.startswith(".") else _reason(folder / name, top, is_folder=True)
-            if reason:
-                found.append(ListedFile(folder / name, place_of(here / name), reason))
-        for name in files:
-            path = folder / name
-            if not name.startswith(".") and (leave_out is None or _resolved(path) != leave_out):
-                found.append(ListedFile(path, place_of(here / name), _reason(path, top, is_folder=False)))
+        found += _listed(folder, names, root, top, is_folder=True)
+        found += _listed(folder, files, root, top, is_folder=False)
+    found = [file for file in found if leave_out is None or _resolved(file.path) != leave_out]
     found.sort(key=lambda file: file.path.parts)
     places = {file.place for file in found if not file.reason}
     return Listing([_without_sources(file, places) for file in found], hidden)
+
+
+def _listed(folder: Path, names: list[str], root: Path, top: Path, *, is_folder: bool) -> Iterator[ListedFile]:
+    """The entries of a folder that are not hidden; of its folders only those that are not read."""
+    for name in names:
+        path = folder / name
+        reason = "" if name.startswith(".") else _reason(path, top, is_folder=is_folder)
+        if not name.startswith(".") and (reason or not is_folder):
+            yield ListedFile(path, place_of(path.relative_to(root)), reason)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:

@@ -7,7 +7,7 @@ one, or has an outline level. Mammoth loses equations, titles and derived headin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, one_line
 
 _HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
 _BREAKS = frozenset("tab br cr line-break s".split())
-_TEXTS = frozenset(("t",))
+_CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 _MAX_STYLES = 20  # of a chain of styles based on each other
 
 Levels = Callable[[Any], int]
@@ -227,7 +227,7 @@ class _Walker:
             pieces.append(element.text or "")
         for child in element:
             kind = local_name(child)
-            if kind in _TEXTS:
+            if kind == "t":
                 pieces.append(child.text or "")
             elif kind in _BREAKS:
                 pieces.append(" ")
@@ -251,15 +251,17 @@ class _Walker:
 
     def _row(self, row: Any) -> Iterator[Block]:
         """A row as one block of its cells; a row with tables or headings in it, or of one cell, as what it holds."""
-        cells = [cell for cell in row if local_name(cell) in ("tc", "table-cell", "covered-table-cell", "sdt")]
+        cells = [cell for cell in row if local_name(cell) in _CELLS]
         found = [list(self.blocks(cell)) for cell in cells]
-        has_structure = any(block.level for cell in found for block in cell) or any(
-            True for cell in cells for _ in named(cell, "tbl", "table")
-        )
-        if has_structure or len(cells) <= 1:
-            yield from (block for cell in found for block in cell)
+        blocks = [block for cell in found for block in cell]
+        if len(cells) <= 1 or any(block.level for block in blocks) or _has_table(cells):
+            yield from blocks
             return
-        text = " | ".join(" ".join(block.text for block in cell) for cell in found)
-        if text.strip(" |"):
-            links = tuple(link for cell in found for block in cell for link in block.links)
-            yield Block(text.strip(" |"), links=links)
+        texts = [" ".join(block.text for block in cell) for cell in found]
+        text = " | ".join(texts).strip(" |")
+        if text:
+            yield Block(text, links=tuple(link for block in blocks for link in block.links))
+
+
+def _has_table(cells: Sequence[Any]) -> bool:
+    return any(True for cell in cells for _ in named(cell, "tbl", "table"))

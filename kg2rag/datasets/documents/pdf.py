@@ -188,23 +188,33 @@ class _LineJoiner:
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     """The (page, row) of every running head; no page loses all its lines."""
+    found = set[tuple[int, int]]()
+    for places in _edges(pages).values():
+        lines = [(number, pages[number][row]) for number, row in places]
+        if _repeats_as_head(lines):
+            found.update(places)
+    for number, lines_of_page in enumerate(pages):
+        places_of_page = {(number, row) for row, line in enumerate(lines_of_page) if line.strip()}
+        if places_of_page <= found:
+            found -= places_of_page
+    return found
+
+
+def _edges(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]]:
+    """The letters of a line -> the (page, row) where it begins or ends a page."""
     places = defaultdict[str, list[tuple[int, int]]](list)
     for number, lines in enumerate(pages):
-        for row in {0, len(lines) - 1}:
-            if row >= 0 and lines[row].strip():
+        for row in {0, len(lines) - 1} if lines else ():
+            if lines[row].strip():
                 places[line_key(lines[row])].append((number, row))
-    found = set[tuple[int, int]]()
-    for occurrences in places.values():
-        if len({number for number, _ in occurrences}) < RUNNING_HEAD_PAGES:
-            continue
-        texts = [(number, pages[number][row]) for number, row in occurrences]
-        if _numbers_count_pages(texts) and not any(_is_sentence(text) for _, text in texts):
-            found.update(occurrences)
-    for number, lines in enumerate(pages):
-        rows = {row for row, line in enumerate(lines) if line.strip()}
-        if rows and rows <= {row for page, row in found if page == number}:
-            found -= {(number, row) for row in rows}
-    return found
+    return places
+
+
+def _repeats_as_head(lines: Sequence[tuple[int, str]]) -> bool:
+    """Whether lines with the same letters, each with its page, are a running head."""
+    if len({number for number, _ in lines}) < RUNNING_HEAD_PAGES:
+        return False
+    return _numbers_count_pages(lines) and not any(_is_sentence(line) for _, line in lines)
 
 
 def _is_sentence(line: str) -> bool:

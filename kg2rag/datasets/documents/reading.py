@@ -209,24 +209,23 @@ def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
 
     A first heading below level 1 beside which others stand, as in a list of releases, is no title.
     """
-    if not blocks:
-        return "", []
-    levels = [block.level for block in blocks]
-    tops = [row for row, level in enumerate(levels) if level == 1]
-    is_first = levels[0] == 1 or (levels[0] and all(level == 0 or level > levels[0] for level in levels[1:]))
-    if is_first:
-        row = 0
-    elif len(tops) == 1:
-        row = tops[0]
-    else:
+    row = _title_row([block.level for block in blocks])
+    if row is None or len(blocks[row].text) > TITLE_CHARACTERS:
         return "", list(blocks)
-    title = blocks[row]
-    if len(title.text) > TITLE_CHARACTERS:
-        return "", list(blocks)
-    rest = blocks[row + 1 :]
+    title, rest = blocks[row], blocks[row + 1 :]
     if rest and rest[0].level and rest[0].text == title.text:
         rest = rest[1:]
     return title.text, [*blocks[:row], *rest]
+
+
+def _title_row(levels: Sequence[int]) -> int | None:
+    if not levels:
+        return None
+    tops = [row for row, level in enumerate(levels) if level == 1]
+    is_above_all = levels[0] > 0 and all(level == 0 or level > levels[0] for level in levels[1:])
+    if levels[0] == 1 or is_above_all:
+        return 0
+    return tops[0] if len(tops) == 1 else None
 
 
 def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> list[str]:

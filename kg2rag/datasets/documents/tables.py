@@ -16,6 +16,8 @@ from kg2rag.types.coerce_corpus import PASSAGE, plain
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
+LIST_NAMES = frozenset("chunks corpus data docs documents items passages questions records rows".split())
+"""Names of the field that holds the records in an object."""
 SENTENCE_WORDS = 5
 """Words of a string from which a JSON file is read as text; settings have none."""
 
@@ -104,20 +106,27 @@ def _cell(value: Any) -> Any:
 
 
 def json_records(value: Any) -> list[Mapping[str, Any]] | None:
-    """The records of a JSON value: a list of them, {id: record or text}, or an object with one such list; else None."""
+    """The records of a JSON value: a list of them, {id: record or text}, or {"data": list}; None for any other."""
     if isinstance(value, list):
-        if value and all(isinstance(item, str) for item in value):
-            return [{"id": str(number), "text": item} for number, item in enumerate(value)]
-        return list(value) if value and all(map(_has_text, value)) else None
+        return _list_records(value)
     if not isinstance(value, Mapping) or not value:
         return None
-    items = list(value.items())
-    if all(_has_text(item) for _, item in items):
-        return [{"id": key, **item} for key, item in items]
-    if all(isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for _, item in items):
-        return [{"id": key, "text": item} for key, item in items]
-    lists = [item for _, item in items if isinstance(item, list) and json_records(item) is not None]
-    return json_records(lists[0]) if len(lists) == 1 else None
+    lists = [item for name, item in value.items() if str(name).lower() in LIST_NAMES and isinstance(item, list)]
+    return _list_records(lists[0]) if len(lists) == 1 else _mapping_records(value)
+
+
+def _list_records(items: list[Any]) -> list[Mapping[str, Any]] | None:
+    if items and all(isinstance(item, str) for item in items):
+        return [{"id": str(number), "text": item} for number, item in enumerate(items)]
+    return items if items and all(map(_has_text, items)) else None
+
+
+def _mapping_records(value: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    if all(map(_has_text, value.values())):
+        return [{"id": key, **item} for key, item in value.items()]
+    if all(isinstance(item, str) and len(item.split()) >= SENTENCE_WORDS for item in value.values()):
+        return [{"id": key, "text": item} for key, item in value.items()]
+    return None
 
 
 def _has_text(record: Any) -> bool:
@@ -136,8 +145,9 @@ def read_json(data: bytes, name: str = "") -> list[FileDocument]:
     if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
         raise DataError("no records with a text and no sentence in it: settings?")
     title = value.get("title") if isinstance(value, Mapping) else None
-    blocks = [Block(f"{' '.join(path)}: {one_line(text)}" if path else one_line(text)) for path, text in lines]
     heading = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
+    shown = [(path, text) for path, text in lines if not heading or path != ("title",)]
+    blocks = [Block(": ".join(filter(None, [" ".join(path), one_line(text)]))) for path, text in shown]
     source = "\n".join(text for _, text in lines)
     return [FileDocument([*heading, *blocks], source=source)]
 

@@ -222,3 +222,17 @@ def test_a_heading_that_several_files_share_is_no_title(read):
     }
     assert sum("Fastify" in passage.text for passage in documents.corpus) == 4
     assert documents.report["lost"].sum() == 0
+
+
+def test_json_of_records_and_json_of_text_are_told_apart_and_settings_are_skipped(read):
+    files = {
+        "records.json": '{"version": 1, "data": [{"id": "x", "text": "Halina sails."}]}',
+        "text.json": '{"title": "Ferries", "parts": [{"head": "Pier", "body": "Halina lands at the pier."}]}',
+        "settings.json": '{"name": "ferry", "version": "1.0"}',
+    }
+    documents = read(files)
+    assert {passage.id: (passage.title, passage.text) for passage in documents.corpus} == {
+        "records.json#x": ("", "Halina sails."),
+        "text.json": ("Ferries", "parts head: Pier\n\nparts body: Halina lands at the pier."),
+    }
+    assert set(reasons(documents)) == {"settings.json"}
