@@ -158,8 +158,8 @@ WAYS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a method of ours that is monkeypatched": (
         {**mine("True"), "make.py": ""},
         {
-            "make.py": "import kg2rag\nbefore = kg2rag.BM25.retrieve_batch\nkg2rag.BM25.retrieve_batch = "
-            "lambda self, queries, k: [ranking.top(0) for ranking in before(self, queries, k)]"
+            "make.py": "import kg2rag\nbefore = kg2rag.BM25.retrieve_batch\nkg2rag.BM25.retrieve_batch = lambda self, "
+            "queries, k: before(self, [kg2rag.Query(query.id, 'xyzzy', query.candidates) for query in queries], k)"
         },
     ),
 }

@@ -42,6 +42,7 @@ COMMANDS = {
     "build --force": "build bundled --extractor cooccurrence --force --out OUT",
     "questions": "questions DOCUMENTS --known-item --limit 3 --out OUT/questions.jsonl",
     "sweep": "sweep SWEEP --run --out OUT",
+    "sweep --init": "sweep --init bundled --out OUT/sweep.toml",
     "reproduce": "reproduce LEDGER --data OUT --out OUT/table.csv",
 }
 """Command -> its words; OUT is the folder that it writes to."""
