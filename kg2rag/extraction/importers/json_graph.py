@@ -54,19 +54,28 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     ids = [_identity(node, place) for place, node in enumerate(nodes)]
     for id_, node in zip(ids, nodes, strict=True):
         graph.add_node(id_, **{name: value for name, value in _texts(node).items() if name != "id" or value != id_})
-    known = frozenset(ids)
-    heads, tails = ([_end(edge, field, known) for edge in edges] for field in ("head", "tail"))
-    # D3 and networkx 1 count places: then some number is no id.
-    if any(isinstance(end, int) and end not in known for end in (*heads, *tails)):
-        places = dict(enumerate(ids))
-        heads, tails = ([places.get(end) if isinstance(end, int) else end for end in ends] for ends in (heads, tails))
-    for number, (edge, head, tail) in enumerate(zip(edges, heads, tails, strict=True), start=1):
+    for number, (edge, head, tail) in enumerate(_edges_with_ends(edges, ids), start=1):
         for field, end in (("head", head), ("tail", tail)):
-            if end not in known:
+            if end not in graph:
                 names = ", ".join(edge) or "none"
                 raise DataError(f"{file}, edge {number}: no node is its {field}: {quote(edge)}. Its fields: {names}.")
         graph.add_edge(head, tail, **_texts(edge))
     return graph
+
+
+def _edges_with_ends(edges: list[Record], ids: list[Hashable]) -> Iterator[tuple[Record, Hashable, Hashable]]:
+    """The edges with the nodes at their ends, None where an edge names none.
+
+    D3 and networkx 1 count places among the nodes: then some number is no id.
+    """
+    known = frozenset(ids)
+    heads = [_end(edge, "head", known) for edge in edges]
+    tails = [_end(edge, "tail", known) for edge in edges]
+    if any(isinstance(end, int) and end not in known for end in (*heads, *tails)):
+        places: dict[Hashable, Hashable] = dict(enumerate(ids))
+        heads = [places.get(head, head) for head in heads]
+        tails = [places.get(tail, tail) for tail in tails]
+    yield from zip(edges, heads, tails, strict=True)
 
 
 def _nodes_and_edges(value: Any) -> tuple[list[Record], list[Record]] | None:

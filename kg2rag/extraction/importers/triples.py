@@ -107,23 +107,11 @@ class TriplesFile:
             ends = []
             for end, name in (("head", parts[0]), ("tail", parts[2])):
                 entity = by_id.get(row.text(f"{end}_id")) or by_name.get(entity_key(name)) or Entity(name)
-                type_ = entity.type or row.text(f"{end}_type")
-                if type_:
-                    entity = replace(entity, type=type_)
+                entity = replace(entity, type=entity.type or row.text(f"{end}_type"))
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
                 ends.append(entity.name)
-            strength, confidence = row.ranged("strength", MAX_STRENGTH), row.ranged("confidence", 1)
-            triple = Triple(
-                ends[0],
-                parts[1] or "related to",
-                ends[1],
-                parts[3],
-                DEFAULT_STRENGTH if strength is None else strength,
-                1.0 if confidence is None else confidence,
-                row.text("description"),
-            )
-            triples.append((triple, row.weight() if strength is None else None))
+            triples.append(row.triple(ends[0], parts[1] or "related to", ends[1], parts[3]))
         if notes[OUTSIDE] and not triples:
             raise DataError(f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
         return Extraction(_weighted(triples, notes), entities=tuple(entities.values()), notes=notes)
@@ -193,6 +181,16 @@ class TripleRow(Row):
             f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: {columns}; "
             f"allowed: {allowed}. Is the first line no header? Write one."
         )
+
+    def triple(self, head: str, relation: str, tail: str, passage: str) -> tuple[Triple, float | None]:
+        """The triple of the record, and its weight where it has no strength."""
+        strength, confidence = self.ranged("strength", MAX_STRENGTH), self.ranged("confidence", 1)
+        weight = self.weight() if strength is None else None
+        if strength is None:
+            strength = DEFAULT_STRENGTH
+        if confidence is None:
+            confidence = 1.0
+        return Triple(head, relation, tail, passage, strength, confidence, self.text("description")), weight
 
     def fault(self, parts: tuple[str, str, str, str], known: frozenset[str]) -> str:
         """Why the record is no triple of the corpus; "" where it is one."""
