@@ -262,7 +262,7 @@ def differences() -> str:
 
 def design_names(strategy: str, module: str) -> Iterator[list[str]]:
     """One row per parameter of a design: its names there and here."""
-    words = import_module(f"kg2rag.retrievers.{module}").WORDS
+    words = import_module(f"kg2rag.retrievers.{module}").ALIASES
     label = f"{words.design}: `{strategy}`"
     for theirs, ours, note in words.rows:
         yield [label, ", ".join(f"`{word}`" for word in theirs.split(", ")), f"`{ours}`", note]

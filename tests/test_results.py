@@ -55,7 +55,7 @@ def test_the_page_of_differences_is_written_from_what_the_strategies_declare() -
 
 @pytest.mark.parametrize("strategy", pages.DESIGNS)
 def test_every_name_of_ours_on_that_page_exists(strategy: str) -> None:
-    words = import_module(f"kg2rag.retrievers.{pages.DESIGNS[strategy]}").WORDS
+    words = import_module(f"kg2rag.retrievers.{pages.DESIGNS[strategy]}").ALIASES
     known = {
         *SYSTEMS.parameters(strategy),
         *Notes.classes,

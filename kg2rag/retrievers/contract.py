@@ -38,8 +38,8 @@ class Tuned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Words:
-    """What a design calls the parameters of its strategy: its word, ours, and a note; a strategy's file has `WORDS`.
+class DesignAliases:
+    """Parameter names of the original design: its word, ours, and a note; a strategy's file has `ALIASES`.
 
     Decorates a class or function: a design's word for one of its parameters is refused, and ours named.
     """
@@ -86,23 +86,30 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
         if isinstance(queries, str) or not isinstance(queries, Sequence):
             raise TypeError(f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')].")
-        for at, query in enumerate(queries):
+        for position, query in enumerate(queries):
             if not isinstance(query, Query):
-                raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
+                example = f"write Query('q{position}', 'Who?')"
+                raise TypeError(f"queries[{position}] must be a Query, not {called(query)}: {example}.")
         for value in (*k, *named.values()):
             require_k(value)
-        cut = {i: len(query.text) for i, query in enumerate(queries) if len(query.text) > MAX_CHARACTERS}
-        if not cut:
+        if all(len(query.text) <= MAX_CHARACTERS for query in queries):
             return method(self, queries, *k, **named)
-        found = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
-        for i, length in cut.items() if found and len(found) == len(queries) else ():  # the contract's check reports
-            ranking = found[i].ranking if isinstance(found[i], Trace) else found[i]
-            notes = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
-            ranking = replace(ranking, notes=notes)
-            found[i] = replace(found[i], ranking=ranking) if isinstance(found[i], Trace) else ranking
-        return found
+        results = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
+        if not results or len(results) != len(queries):
+            return results  # `prepare` has none; a wrong number of them is reported by the contract's check
+        return [_with_cut_noted(*pair) for pair in zip(results, queries, strict=True)]
 
     return guarded
+
+
+def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
+    """The ranking or trace of a query, whose notes record that the query was cut."""
+    if len(query.text) <= MAX_CHARACTERS:
+        return result
+    if isinstance(result, Trace):
+        return replace(result, ranking=cast("Ranking", _with_cut_noted(result.ranking, query)))
+    query_cut = f"to {MAX_CHARACTERS:,} of {len(query.text):,} characters"
+    return replace(result, notes=replace(result.notes, query_cut=query_cut))
 
 
 class Retriever(ABC):

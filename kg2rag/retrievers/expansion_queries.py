@@ -21,7 +21,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.contract import Retriever, Tuned, Words
+from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -36,7 +36,7 @@ TUNING = (
     Tuned("expansion_queries", "dense_depth, graph_weight, hub_share and no_seeds", "known", 100, _SETS, _TRAINING),
     Tuned("expansion_queries", "min_cosine = 0.55 of its linker", "chosen", None, (), _LINKING),
 )
-WORDS = Words(
+ALIASES = DesignAliases(
     "guided expansion",
     (
         ("depth, maxHops, max_hops", "hops", "its depth is steps in the graph; dense hits are dense_depth"),
@@ -68,7 +68,7 @@ class ExpansionNotes(Notes):
     found_by: Mapping[str, str] = field(default_factory=dict)
 
 
-@WORDS
+@ALIASES
 @dataclass(frozen=True)
 class ExpansionQueries(LinksEntities, Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.

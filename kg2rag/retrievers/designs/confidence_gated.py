@@ -23,7 +23,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever, Tuned, Words
+from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
@@ -38,7 +38,7 @@ TUNING = (
     Tuned("confidence_gated", _GOLD, "chosen", 20, ("musique-100",)),
     Tuned("confidence_gated", "passage_score = cosine", "known", 10, _SETS, _TRAINING),
 )
-WORDS = Words(
+ALIASES = DesignAliases(
     "confidence-gated",
     (
         ("vector.maxResults", "depth", "text hits"),
@@ -73,7 +73,7 @@ class GateNotes(Notes):
     confidence: float = 0.0
 
 
-@WORDS
+@ALIASES
 @dataclass(frozen=True)
 class ConfidenceGated(LinksEntities, Retriever):
     """Dense hits, joined by passages of related entities where the `confidence` allows it.

@@ -18,7 +18,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Pipeline, Stage, Tuned, Words
+from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, Tuned
 from kg2rag.retrievers.dense import Dense, min_max
 from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -34,7 +34,7 @@ TUNING = (
     Tuned("graph_augmented", "depth = 10 and mentions = passage", "known", 10, _SETS, _TRAINING),
     Tuned("graph_augmented", "min_cosine = 0.55 of its linker", "chosen", None, (), _TRAINING),
 )
-WORDS = Words(
+ALIASES = DesignAliases(
     "graph-augmented",
     (
         ("maxHops, graphExpansion.maxHops", "hops", "1 to 3"),
@@ -91,7 +91,7 @@ class GraphAugmentNotes(Notes):
     scaled: bool | None = None
 
 
-@WORDS
+@ALIASES
 @dataclass(frozen=True)
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
@@ -240,7 +240,7 @@ def _needs_scaling(ranking: Ranking) -> bool:
     return bool(greatest > 1 + ROUNDING or greatest < TINY or not WALKS.isdisjoint(formulas))
 
 
-@WORDS
+@ALIASES
 @checked
 def graph_augmented(
     kb: KnowledgeBase,

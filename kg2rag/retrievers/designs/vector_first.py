@@ -24,7 +24,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.contract import Words
+from kg2rag.retrievers.contract import DesignAliases
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
@@ -33,7 +33,7 @@ from kg2rag.types import IntArray, Notes, Query, Ranking, Step, number, step
 from kg2rag.types.parameters import Count, ParameterError, Weight
 
 COLOUR = "#009E73"  # in plots
-WORDS = Words(
+ALIASES = DesignAliases(
     "vector-first",
     (
         ("vector_top_k, top_k", "depth", "dense hits"),
@@ -65,7 +65,7 @@ class VectorFirstNotes(Notes):
     relationship_paths: Mapping[str, str] = field(default_factory=dict)
 
 
-@WORDS
+@ALIASES
 @dataclass(frozen=True)
 class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.

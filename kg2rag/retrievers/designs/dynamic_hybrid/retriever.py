@@ -14,7 +14,7 @@ from typing import Any
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
-from kg2rag.retrievers.contract import Retriever, Tuned, Words
+from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.text.registry import split
@@ -26,7 +26,7 @@ TUNING = (
     Tuned(NAME, "the rules that tell kinds of query apart", "chosen", None, ("musique-100", "cosqa-500")),
     Tuned(NAME, "all of mention_ppr, its graph side", "chosen", 61, ("musique-100", "hotpotqa-300", "2wiki-1000")),
 )
-WORDS = Words(
+ALIASES = DesignAliases(
     "dynamic hybrid",
     (
         ("dense, sparse, pattern", "weights", "by these names; `sides` names other systems for them"),
@@ -52,7 +52,7 @@ class HybridNotes(Notes):
     reasoning: str = ""
 
 
-@WORDS
+@ALIASES
 @dataclass(frozen=True)
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr`, whatever graph is given.

@@ -7,6 +7,7 @@ Shared by the rules and the learned analyser, which read the query and the corpu
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +19,10 @@ from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks
 from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000  # characters of a query that are read; the beginning shows its form
-LIKE = 0.6  # how similar a word of the corpus must be to an unknown name for that to be its misspelling
-TYPO, LETTERS, LOOKED_UP = 0.75, 5, 3
-"""How similar, with neighbours swapped for one edit, a word must be to an unknown word of prose; the letters that one
-needs; and the words with a meaning, at most, of a query in which any word may be mistyped (half of that in a question):
-longer ones are prose, in which a name that the corpus lacks is no typo."""
+LIKE = 0.6  # similarity from which an unknown name is a misspelling of a word of the corpus
+TYPO = 0.75  # the same for a word of prose; two neighbouring letters swapped are one edit
+LETTERS = 5  # of a word of prose at least: most shorter ones are like another word
+LOOKED_UP = 3  # words with a meaning, at most, of a query whose prose may be mistyped; a longer one is plain prose
 
 _FORMS = {  # what a query says anywhere, or with ^ at its beginning
     "how_to": r"^(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b"
@@ -49,10 +49,10 @@ _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][
 class Signals:
     """The form of a query.
 
-    `names` are words spelt like names in code, `misspelt` those of them, or of a query of a few words, for which the
-    corpus has a similar word alone; `spelled`: its words together make a name of the corpus; `asks_relation`: its form
-    asks for what is related, `relation`: a word of relation occurs; `phrases`: capitalised and quoted ones after the
-    first word.
+    `names` are words spelt like names in code; `misspelt` are those of them, or of a query of a few words, that the
+    corpus lacks but has a similar word for. `spelled`: its words together make a name of the corpus. `asks_relation`:
+    its form asks for related things; `relation`: a word of relation occurs. `phrases`: capitalised and quoted ones
+    after the first word.
     """
 
     how_to: bool
@@ -95,35 +95,77 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     text = text[:READ].strip()
     words = [surface for surface, _ in surfaces(text) if key(surface)]
     content = [word for word in words if key(word) not in FUNCTION_WORDS]
-    first_ends = len((text.split(maxsplit=1) or [""])[0])
-    says: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FOUND.items()}
-    found = Signals(
-        **says,
+    signals = _form(text, words, content)
+    if vocabulary is None:
+        return signals
+    is_known = {word: _is_known(word, vocabulary) for word in words}
+    known_share = 1.0
+    if content:
+        known_share = sum(is_known[word] for word in content) / len(content)
+    return replace(
+        signals,
+        misspelt=_misspelt(signals, content, is_known, vocabulary),
+        spelled=_spells_a_name(words, vocabulary),
+        known_share=known_share,
+    )
+
+
+def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
+    """The signals that need no vocabulary; `content` are the words with a meaning."""
+    first_word = text.split(maxsplit=1)[:1]
+    first_end = len("".join(first_word))
+    forms: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FOUND.items()}
+    quotes_a_format = bool(_FORMAT.search(text) and _CODE_IN_QUOTES.search(text))
+    return Signals(
+        **forms,
         asks_relation=asks_relation(text),
         as_pattern=slashed(text) is not None or any(map(_wildcard, text.split())),
-        coded_format=bool(_FORMAT.search(text) and _CODE_IN_QUOTES.search(text)) or format_by_example(text) is not None,
+        coded_format=quotes_a_format or format_by_example(text) is not None,
         words=len(words),
         content_words=len(content),
-        phrases=sum(end > first_ends for _, end in phrases(text)),
+        phrases=sum(end > first_end for _, end in phrases(text)),
         names=tuple(dict.fromkeys(word for word in words if looks_like_name(word))),
     )
-    if vocabulary is None:
-        return found
-    frequency = vocabulary.document_frequency
-    keys = {word: list(filter(None, map(key, members(word)))) for word in words}
-    known = {word: bool(frequency(key(word))) or all(map(frequency, own)) for word, own in keys.items()}
-    allowed = 0 if found.how_to or found.asks_relation else LOOKED_UP // 2 if found.question else LOOKED_UP
-    prose = [word for word in content if word not in found.names] if len(words) > 1 and len(content) <= allowed else []
-    suspects = dict.fromkeys([*found.names, *(content if len(words) == 1 else ())])
-    misspelt = [word for word in suspects if not known[word] and _like_a_name(word, vocabulary)]
-    misspelt += [word for word in prose if not known[word] and _mistyped(word, vocabulary)]
+
+
+def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
+    """Whether the corpus has the word, or all parts that it is made of."""
+    if vocabulary.document_frequency(key(word)):
+        return True
+    parts = [key(part) for part in members(word)]
+    return all(vocabulary.document_frequency(part) for part in parts if part)
+
+
+def _misspelt(
+    signals: Signals, content: Sequence[str], is_known: Mapping[str, bool], vocabulary: TrigramIndex
+) -> tuple[str, ...]:
+    """The unknown names that are like a name of the corpus, then the unknown words of prose that are mistyped."""
+    suspects = list(signals.names)
+    prose: list[str] = []
+    if signals.words == 1:
+        suspects += content
+    elif len(content) <= _words_looked_up(signals):
+        prose = [word for word in content if word not in signals.names]
+    misspelt = [word for word in dict.fromkeys(suspects) if not is_known[word] and _like_a_name(word, vocabulary)]
+    misspelt += [word for word in prose if not is_known[word] and _mistyped(word, vocabulary)]
+    return tuple(dict.fromkeys(misspelt))
+
+
+def _words_looked_up(signals: Signals) -> int:
+    """The words with a meaning, at most, of a query in which any word may be mistyped."""
+    if signals.how_to or signals.asks_relation:
+        return 0
+    if signals.question:
+        return LOOKED_UP // 2
+    return LOOKED_UP
+
+
+def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
+    """Whether two words or more, written together, are a name of the corpus."""
     joined = "".join(map(key, words))
-    return replace(
-        found,
-        misspelt=tuple(dict.fromkeys(misspelt)),
-        spelled=2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0,
-        known_share=sum(map(known.__getitem__, content)) / len(content) if content else 1.0,
-    )
+    if not 2 <= len(words) <= WHOLE or len(joined) > LONGEST:
+        return False
+    return vocabulary.document_frequency(joined) > 0
 
 
 def _wildcard(word: str) -> bool:
