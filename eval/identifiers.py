@@ -128,10 +128,10 @@ def main(
     print(f"Recall@{K} in per cent; p of a sign test of the rules against equal weights.")
     print("Written by `python eval/identifiers.py`, whose docstring says how queries are made.\n")
     print("\n".join(pipe_table(head, rows)))
+    print("\nThe rules stay the default: on names and typos equal weights are never better, and clearly worse if two")
     print(
-        "\nThe rules stay the default: on names and typos equal weights are never better, and clearly worse if two letters"
+        "letters are swapped. On prose questions equal weights are level or better: `dynamic_hybrid(analyser=fixed)`."
     )
-    print("are swapped. On prose questions equal weights are level or better: `dynamic_hybrid(analyser=fixed)`.")
 
 
 if __name__ == "__main__":
