@@ -78,7 +78,7 @@ class ContextFormatter:
     max_related : relations of each entity, and related entities, chains and facts in all, at most.
     hops : from 2 on, the block has the chains that lead so far from the entities, such as
         "OAuth Provider -> Auth Service (depended_on_by) -> Login Flow (part_of)"; at most 3.
-    counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
+    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the embedder.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -89,7 +89,7 @@ class ContextFormatter:
     counter: TokenCounter | None = None
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
-        """The structured block: the entities, what they are and are related to, chains, and facts of sentences.
+        """The structured block: the entities with types and relations, chains, and facts of sentences.
 
         Where the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
         does not need goes to the others. Relations and facts are written one by one, strongest first: none where a
@@ -124,8 +124,8 @@ class ContextFormatter:
     def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
         """The passages below a block that is within the budget already.
 
-        A piece costs what it and the separator before it cost alone. For WordPiece, which never joins across white
-        space, that is exact; where the whole costs more than its pieces, the last ones go.
+        A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
+        never joins across white space, that is exact; if the whole costs more than its pieces, the last ones go.
         """
         pieces: list[tuple[str, str, Citation | None]] = [(above.text, "", None)]
         spent, dropped, keys = self._counter.count([above.text])[0], [*above.dropped], dict[str, str]()
@@ -189,10 +189,9 @@ def assemble(
 
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
-    tokens : of the whole text, at most; `graph_tokens` : of the graph block, a ninth of them where not given, 0 for no
-        block.
+    tokens : maximum of the whole text. `graph_tokens` : of the graph block, by default a ninth of them; 0: no block.
     hops : how far the chains of the graph block lead, see `ContextFormatter`.
-    counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
+    counter : counts tokens, best with the tokenizer of the model that reads; default: that of the embedder.
 
     Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """

@@ -1,7 +1,7 @@
 """Entities of a graph -> what it says of them, as data: entities, relationships, and the chains that lead on.
 
 The `graphContext` of the confidence-gated and vector-first designs. Ours: the names of relations that are read from
-tail to head, of which the graph-augmented design has one example (depends_on -> depended_on_by), and how many
+tail to head (the graph-augmented design has one example, depends_on -> depended_on_by), and how many
 relationships are taken: of each entity the strongest, and the chains to what lies beyond its neighbours.
 """
 

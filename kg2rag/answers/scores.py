@@ -116,7 +116,7 @@ def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") 
 
 
 def mean_scores(scores: pd.DataFrame, ids: Collection[str] | None = None, *, seed: int = 0) -> pd.DataFrame:
-    """One row per metric: mean, ci_low, ci_high (95 %, bootstrap of that seed), n, over the answered questions alone.
+    """One row per metric: mean, ci_low, ci_high (95 %, bootstrap of that seed), n, over the answered questions only.
 
     `ids` : only these questions, such as those that two readers have both answered.
     """

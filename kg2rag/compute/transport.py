@@ -31,7 +31,7 @@ _HEADERS = frozenset(
 
 
 class _NotRepeatedError(openai.OpenAIError):
-    """An end that the openai client does not try again: it repeats no error of its own class."""
+    """An end that the openai client does not try again: openai.OpenAIError is never repeated."""
 
     def __init__(self, kind: FailureKind, reason: str, status: int = 0) -> None:
         super().__init__(reason)

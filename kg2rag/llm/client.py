@@ -81,7 +81,7 @@ class Spending:
             self.cost += most
 
     def settle(self, most: float, cost: float) -> None:
-        """Count a request that was reserved at `most` at what it has cost."""
+        """Replace the reservation of a request, `most`, by its cost."""
         with self._lock:
             self.cost += cost - most
 

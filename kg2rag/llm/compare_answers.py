@@ -38,7 +38,7 @@ class AnswerComparison:
 
     @property
     def common(self) -> list[str]:
-        """The questions that every system answered, in order; the table is over these alone."""
+        """The questions that every system answered, in order; the table is over these only."""
         first, *others = self.answers.values()
         return [id_ for id_ in first.texts if all(id_ in answers.texts for answers in others)]
 

@@ -1,8 +1,8 @@
 """Your own documents -> a test set: multi-hop questions that a model writes from paths of the graph, or known items.
 
-A path is a chain of passages, of which neighbours name the same entity, the bridge. The model writes a question that
-needs them all; it stays where the model, asked anew, answers it from all of them and from none alone, as MuSiQue keeps
-what is connected. The model judges itself, so a person should, too: `label()` is the page for it.
+A path is a chain of passages; neighbours name the same entity, the bridge. The model writes a question that
+needs them all; the question is kept if the model, asked anew, answers it from all of them and from no single one, as
+MuSiQue keeps connected questions. The model judges itself, so a person should, too: `label()` is the page for it.
 Filters: Trivedi et al., "MuSiQue", TACL 2022, Sec. 5. The prompts, and everything else, are ours.
 """
 
@@ -31,14 +31,14 @@ MAX_QUESTION_CHARACTERS, MAX_ANSWER_CHARACTERS = 400, 120
 ANSWER_TOKENS = 30
 """Of an answer, about, for a plan."""
 WRITE = """Write one question about the passages below, for somebody who has never seen them.
-- It can be answered only by whoever reads all of them; the answer is stated in the last one.
+- It can be answered only by somebody who reads all of them; the answer is stated in the last one.
 - They are connected by {bridges}. Describe what connects them by what the passages say of it; do not name it.
 - It makes sense on its own, says nothing of passages or documents, and does not contain the answer.
 - The answer is a name, a number or a few words of the last passage.
 If the passages allow no such question, leave question and answer empty.
 
 {passages}"""
-ANSWER = """Answer the question from the passages alone, in a few of their words.
+ANSWER = """Answer the question only from the passages, in a few of their words.
 Leave the answer empty if they do not say it.
 
 Question: {question}
@@ -60,7 +60,7 @@ class Answered(BaseModel):
 
 
 class Chain(NamedTuple):
-    """Corpus rows, of which neighbours name the same entity, and the names of these entities."""
+    """Corpus rows whose neighbours name the same entity, and the names of these entities."""
 
     rows: tuple[int, ...]
     bridges: tuple[str, ...]
@@ -155,7 +155,7 @@ def questions_from(
         elif not _agree(answers[0], one.answer):
             dropped["not answered from all its passages"] += 1
         elif any(_agree(answer, one.answer) for answer in answers[1:]):
-            dropped["answered from one passage alone"] += 1
+            dropped["answered from one of its passages"] += 1
         else:
             about = {"answers": [one.answer], "gold": [kb.corpus.ids[row] for row in chain.rows], "type": "written"}
             origin = f"written and checked by {model.model}"
@@ -176,7 +176,7 @@ def _write(corpus: Corpus, chain: Chain) -> str:
 
 
 def _checks(corpus: Corpus, chain: Chain, question: str) -> list[str]:
-    """With all passages, then with each alone."""
+    """With all passages, then with each single one."""
     parts = [chain.rows, *((row,) for row in chain.rows)]
     return [ANSWER.format(question=quoted(question), passages=_passages(corpus, rows)) for rows in parts]
 

@@ -44,7 +44,7 @@ class ReaderPrompt:
 
 _PROMPTS = tomllib.loads(Path(__file__).with_name("reader_prompts.toml").read_text(encoding="utf-8"))
 SHORT = ReaderPrompt(**_PROMPTS["short"])
-"""The answer alone, as exact match and F1 expect it."""
+"""Only the answer, as exact match and F1 expect it."""
 REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
 """Reasoning first, then a line "Answer: …"; for several hops. It costs more and needs a larger `max_tokens`."""
 
@@ -84,7 +84,7 @@ class Reader:
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
         """One outcome a question. Completions of earlier runs come from the store, so a killed run resumes.
 
-        `contexts` : one per question, as the model sees it; empty for an answer from the model's memory alone.
+        `contexts` : one per question, as the model sees it; empty for an answer from the model's memory.
         Raises ValueError: too many or too few contexts, or a question id given twice. CompletionError: the endpoint
         refuses the key, or does not know the model.
         """

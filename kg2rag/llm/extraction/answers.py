@@ -2,7 +2,7 @@
 
 A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
 stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
-store alone records the tries.
+store records the tries.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _number(default: float, low: float, high: float) -> Any:
 
 
 class _Answer(BaseModel):
-    """An object with one list; the list alone is taken for it."""
+    """An object with one list; the list without the object is read, too."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
 

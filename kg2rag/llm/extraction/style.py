@@ -106,7 +106,7 @@ class PromptStyle:
         return schema if isinstance(schema := self.steps[0].schema, GraphSchema) else None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
-        """The style under a schema, in place of the worked examples, which would teach types of their own.
+        """The style under a schema, in place of the worked examples, which would teach other types.
 
         ValueError where it asks for no types.
         """
