@@ -155,7 +155,7 @@ def questions_from(
         elif not _agree(answers[0], one.answer):
             dropped["not answered from all its passages"] += 1
         elif any(_agree(answer, one.answer) for answer in answers[1:]):
-            dropped["answered from one of its passages"] += 1
+            dropped["answered from a single passage"] += 1
         else:
             about = {"answers": [one.answer], "gold": [kb.corpus.ids[row] for row in chain.rows], "type": "written"}
             origin = f"written and checked by {model.model}"

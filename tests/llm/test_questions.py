@@ -79,7 +79,7 @@ def test_neighbours_of_a_chain_name_its_bridge_in_different_documents(kb: Any) -
         ({"question": "", "answer": ""}, "", "no question"),
         ({"question": "Does Ben Hurst play the organ?", "answer": "The organ"}, "", "names its answer"),
         ({"question": "What does the mill's owner play?", "answer": "organ"}, "", None),
-        ({"question": "What does the owner play?", "answer": "organ"}, "the organ", "one passage alone"),
+        ({"question": "What does the owner play?", "answer": "organ"}, "the organ", "a single passage"),
     ],
 )
 def test_a_question_stays_where_all_its_passages_answer_it_and_none_alone(
