@@ -24,14 +24,14 @@ footer form header hgroup hr html legend li main nav ol p pre section summary ta
 ul""".split()
 BLOCKS += list(HEADINGS)
 _INVISIBLE = ["script", "style", "meta", "link", "input", "svg", "img", "head"]
-_NAVIGATION = "nav, [role=navigation], [role=search], .sphinxsidebar, .toc, .toctree-wrapper, #toc"
-_FURNITURE = (
-    "footer, [role=contentinfo], [class^=footer], [aria-hidden=true], [data-template], noscript, select, "
-    "textarea, iframe, "
-    ".headerlink, .admonition-title, .admonitionblock td.icon, .linenos, .lineno, .gutter, "
-    ".footnote-ref, .footnote-back, .footnote-backref"
+_NAVIGATION_ROLES = frozenset(("navigation", "search"))
+_NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
+_FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
+_FURNITURE_CLASSES = frozenset(
+    "headerlink admonition-title linenos lineno gutter footnote-ref footnote-back footnote-backref".split()
 )
-_MENUS = "header, aside, button, [role=banner], [role=complementary]"
+_MENU_TAGS = frozenset(("header", "aside", "button"))
+_MENU_ROLES = frozenset(("banner", "complementary"))
 _MOST_OF_LINKS = 0.6
 """Share of an element's words within links from which a header or an aside is a menu."""
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
@@ -129,7 +129,11 @@ def _main_part(body: Any) -> Any:
     candidates = [element for element in candidates if element is not None]
     if not candidates:
         return body
-    navigation = body.select(f"{_NAVIGATION}, footer, header, aside, noscript")
+    navigation = [
+        element
+        for element in body(True)
+        if element.name in ("footer", "header", "aside", "noscript") or _is_navigation(element)
+    ]
     in_navigation = sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
     content = _count(body) - in_navigation
     return next((element for element in candidates if _count(element) >= content / 2), body)
@@ -152,14 +156,49 @@ def _text_outside(body: Any, main: Any) -> str:
 
 def _remove_navigation(main: Any, left_out: list[str]) -> None:
     most = _count(main) / 2
-    menus = [element for element in main.select(_MENUS) if _is_menu(element)]
-    for element in [*main.select(f"{_NAVIGATION}, {_FURNITURE}"), *menus]:
+    elements = main(True)
+    menus = [element for element in elements if _may_be_menu(element) and _is_menu(element)]
+    for element in [*(element for element in elements if _is_navigation(element) or _is_furniture(element)), *menus]:
         if element.decomposed:
             continue
         keeps = element.find(["main", "article", "h1"]) or _count(element) > most
         if not keeps:
             left_out.append(element.get_text(" "))
             element.decompose()
+
+
+def _classes(element: Any) -> frozenset[str]:
+    names = element.attrs.get("class", ())
+    return frozenset(names.split() if isinstance(names, str) else names)
+
+
+def _is_navigation(element: Any) -> bool:
+    """Whether an element is navigation by its name, role, class or id."""
+    if element.name == "nav":
+        return True
+    fields = element.attrs
+    if not fields:
+        return False
+    is_named = fields.get("role") in _NAVIGATION_ROLES or fields.get("id") == "toc"
+    return is_named or not _NAVIGATION_CLASSES.isdisjoint(_classes(element))
+
+
+def _is_furniture(element: Any) -> bool:
+    """Whether an element is a footer, a form's choice, an anchor or a number of a line."""
+    if element.name in _FURNITURE_TAGS:
+        return True
+    fields = element.attrs
+    if not fields:
+        return False
+    if fields.get("role") == "contentinfo" or fields.get("aria-hidden") == "true" or "data-template" in fields:
+        return True
+    classes = _classes(element)
+    is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
+    return is_icon or not _FURNITURE_CLASSES.isdisjoint(classes) or any(name.startswith("footer") for name in classes)
+
+
+def _may_be_menu(element: Any) -> bool:
+    return element.name in _MENU_TAGS or element.attrs.get("role") in _MENU_ROLES
 
 
 def _is_menu(element: Any) -> bool:
