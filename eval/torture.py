@@ -43,6 +43,7 @@ import typer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")  # GNU OpenMP ends forked processes in ranx's loops
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # a forked process would wait for threads that it lacks
 
 import torture_extraction  # noqa: E402 (these need what lies beside the tests)
 import torture_llm  # noqa: E402
@@ -61,8 +62,8 @@ RESULTS = ROOT / "eval" / "results" / "torture.csv"
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
 FLIPPED = ("store", "saved graph", "graph as Parquet", "comparison")
 BUILDERS = 8
-TIMED = ("report.html", "config.json", "sweep.json")
-"""Files that hold times, or the versions of a moment."""
+TIMED = ("report.html", "config.json", "sweep.json", ".kg2rag.json")
+"""Files that hold times, the versions of a moment, or checksums of such files."""
 Job = Callable[[Path], object]
 Tally = dict[str, Counter[str]]
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)

@@ -37,7 +37,7 @@ def extraction(folder: Path) -> object:
     with redirect_stdout(io.StringIO()) as said:
         code = app(["build", *map(str, given + model)], standalone_mode=False)
     graph = {str(file.relative_to(folder)): file for file in sorted(folder.glob("graph/**/*")) if file.is_file()}
-    written = {name: file.read_bytes() for name, file in graph.items() if file.name != ABOUT}
+    written = {name: file.read_bytes() for name, file in graph.items() if file.name not in (ABOUT, ".kg2rag.json")}
     about = json.loads((folder / "graph" / ABOUT).read_text()) | {"usage": None}  # which counts what was stored
     return code, written, about, len(paid.read_bytes()) - 2 * PASSAGES <= 1 or said.getvalue()
 

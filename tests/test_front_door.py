@@ -40,7 +40,7 @@ def test_systems_may_be_a_list_names_or_one(kb, data):
     assert compare(names, data).systems == ["bm25", "dense", "bm25-Rerank", "dense+bm25", "low"]
     with pytest.raises(ValueError, match="'bm25'"):
         compare([BM25(kb), BM25(kb, k1=0.5)], data)
-    with pytest.raises(TypeError, match="from_frames"):
+    with pytest.raises(TypeError, match="data"):
         compare([BM25(kb)])
 
 

@@ -32,6 +32,9 @@ _INSTALLED = frozenset(
     for folder in (*map(sysconfig.get_path, _SCHEMES), *site.getsitepackages(), site.getusersitepackages())
 )
 
+_INSTALL_FOLDERS = ("site-packages", "dist-packages")
+"""Names of folders with installed packages, also of another environment whose packages a path file adds."""
+
 
 @cache
 def file_origin(file: str) -> Origin:
@@ -44,7 +47,7 @@ def file_origin(file: str) -> Origin:
     if PACKAGE in path.parents:
         room = path.relative_to(PACKAGE).parts[0]
         return "package" if room in (*ROOMS, "__init__.py") else "user"
-    return "user" if _INSTALLED.isdisjoint(path.parents) else "library"
+    return "library" if _is_installed(path) else "user"
 
 
 def module_origin(name: str) -> Origin:
@@ -57,8 +60,13 @@ def module_origin(name: str) -> Origin:
     if spec.has_location and spec.origin is not None:
         return file_origin(spec.origin)
     folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]  # of a namespace package
-    installed = [not _INSTALLED.isdisjoint((folder, *folder.parents)) for folder in folders]
-    return "library" if installed and all(installed) else "user"
+    return "library" if folders and all(map(_is_installed, folders)) else "user"
+
+
+def _is_installed(path: Path) -> bool:
+    """Whether a file or folder belongs to the standard library or to an installed package."""
+    folders = (path, *path.parents)
+    return not _INSTALLED.isdisjoint(folders) or any(folder.name in _INSTALL_FOLDERS for folder in folders)
 
 
 def find_spec(name: str) -> ModuleSpec | None:
@@ -79,7 +87,18 @@ def find_spec(name: str) -> ModuleSpec | None:
         if package is None or package.submodule_search_locations is None:
             return None
         path = list(package.submodule_search_locations)
-    return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, path)
+    try:
+        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, path)
+    except KeyError:  # Python finds a package without `__init__.py` only below a loaded package
+        return _namespace_spec(name, path or [])
+
+
+def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | None:
+    """Where a package without `__init__.py` lies; None where it cannot be found."""
+    folders = [Path(folder, name.rpartition(".")[2]) for folder in parent_folders]
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder) for folder in folders if folder.is_dir()]
+    return spec if spec.submodule_search_locations else None
 
 
 def imported_files(name: str) -> dict[str, str]:
@@ -175,7 +194,7 @@ def library_version(module: str) -> str:
     if top in sys.stdlib_module_names:
         return f"python {sys.version_info.major}.{sys.version_info.minor}"
     names = [top] if _is_distribution(top) else metadata.packages_distributions().get(top, ())
-    versions = [f"{name} {metadata.version(name)}" for name in sorted(set(names))]
+    versions = [f"{name} {metadata.version(name)}" for name in sorted(set(names)) if _is_distribution(name)]
     return ", ".join(versions) or f"{top} of an unknown version"
 
 

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kg2rag.evaluation.module_files import Origin, file_origin, module_origin
+from kg2rag.evaluation.module_files import PACKAGE, Origin, file_origin, module_origin
 from kg2rag.knowledge import KnowledgeBase
 
 BUILT_BY = "built by "
@@ -162,7 +162,7 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
             return "library"  # an import, or a warning that quotes a line of code
         origin = file_origin(file)
         if file != __file__ and origin != "library":
-            return origin
+            return "package" if PACKAGE in Path(file).parents else origin  # rooms above the rankings read their files
         frame = frame.f_back
     return "library"
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class Waterfall(HtmlPage):
     """Where a system lost the gold. Displays in Jupyter as a page to click through, and in a terminal.
 
+    Parameters
+    ----------
     frame : one row per gold passage: query_id, type, question, gold, title, lost_at, step (its stage), why, rank (blank
         if it has none).
     returned : question id -> titles (or ids) of the first k hits.

@@ -186,7 +186,7 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
     scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].fillna("")))
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))
 
 
 def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:

@@ -128,8 +128,9 @@ class Retriever(ABC):
 
     def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
         """Answer an unknown parameter with the name that was meant."""
-        if parameters:
-            require_parameters(cls, parameters)
+        is_design_word = getattr(cls, "refusal", lambda *_: "")  # the constructor answers those
+        known = inspect.signature(cls).parameters
+        require_parameters(cls, [name for name in parameters if not is_design_word(name, known)])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:

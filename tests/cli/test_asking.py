@@ -117,7 +117,7 @@ def test_two_systems_are_shown_with_gold_stages_and_sums(store: Path) -> None:
 
 def test_a_new_question_goes_to_one_system_with_its_parameters(store: Path) -> None:
     shown = explain(store, "What is Redis?", "--systems", "bm25", "--set", "bm25.k1=0.0", "--k", "1")
-    assert "not known: the question is new to the set" in shown
+    assert "unknown: the question is new to the set" in shown
     assert "redis" in shown.lower()
 
 

@@ -174,7 +174,7 @@ def test_what_is_nearly_an_id_of_the_set_is_refused_and_another_word_is_a_query(
 ) -> None:
     with pytest.raises(ValueError, match=r"has no question 'q17'\. Ids look like q1"):
         asked(library, session_store, "q17")
-    assert "not known: the question is new to the set" in asked(library, session_store, "useChat")
+    assert "unknown: the question is new to the set" in asked(library, session_store, "useChat")
 
 
 def test_a_search_may_bring_weights_of_its_own(library: Path, session_store: Store) -> None:

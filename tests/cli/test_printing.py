@@ -38,7 +38,7 @@ def test_a_line_a_table_and_json_hold_no_control_character(capsys: pytest.Captur
         (("context", "DOCUMENTS", "who wrote it?", "--system", "bm25"), 0),
         (("datasets", "info", "DOCUMENTS"), 0),
         (("compare", f"nowhere{ESCAPE}"), 2),
-        (("questions", "DOCUMENTS", "--known-item", "--out", f"DOCUMENTS/{ESCAPE}.jsonl"), 0),
+        (("questions", "DOCUMENTS", "--known-item", "--out", f"DOCUMENTS/{ESCAPE}.jsonl"), 3),  # none is long enough
         (("build", "DOCUMENTS", "--out", "DOCUMENTS/bad.md" + ESCAPE), 2),
     ],
 )

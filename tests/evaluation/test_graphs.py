@@ -46,7 +46,7 @@ def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
         ({"x": ExpansionQueries}, {}, "No graph to compare"),
         ({}, {"g": None}, "No system to compare"),
         ({"x": ExpansionQueries}, {"g": "mentions"}, "no KnowledgeBase"),
-        ({"x": 3}, {"g": "mentions"}, "is no function of a knowledge base"),
+        ({"x": 3}, {"g": "mentions"}, "no KnowledgeBase"),
     ],
 )
 def test_what_cannot_be_set_over_a_graph_is_refused(

@@ -189,4 +189,5 @@ def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusi
     assert (found.word, found.take) == ("yes", "mention_chains")
     assert found.reach["gold"] > 2 * found.reach["passages"]
     assert (no.word, open_.answer) == ("no", "inconclusive")
-    assert open_.more < 100
+    low, high = open_.more
+    assert 10 < low < high
