@@ -39,7 +39,7 @@ docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks 
 	$(BIN)/python docs/site/build.py $(ARGS)
 
 notebooks: $(LAB) ## run the notebooks in place; that of public sets needs KG2RAG_DATA, the folder of the sets
-	KG2RAG_DTYPE=float32 TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
+	KG2RAG_DTYPE=float32 TQDM_DISABLE=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 bench: $(ALL) ## our speed as a ratio to the plain libraries
 	$(BIN)/python eval/bench/run.py $(ARGS)
