@@ -43,7 +43,7 @@ import typer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")  # GNU OpenMP ends forked processes in ranx's loops
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # a forked process would wait for threads that it lacks
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a forked process would wait for threads that it lacks
 
 import torture_extraction  # noqa: E402 (these need what lies beside the tests)
 import torture_llm  # noqa: E402

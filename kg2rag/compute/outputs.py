@@ -92,8 +92,9 @@ def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
     FileExistsError : a file of one of the names was not written by kg2rag, or was edited since; or `folder` is a file.
     DataError : the record of the folder cannot be used.
     """
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file. Name a folder for the results (--out).")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise FileExistsError(f"{place} is a file. Name a folder for the results (--out), not {folder}.")
     record = read_record(folder)
     for name in names:
         _require_replaceable(folder, name, record)

@@ -134,7 +134,8 @@ class _Source:
             return code in self.codes
         if file_origin(code.co_filename) != "user" or is_generated(function):
             return True
-        return file_origin(self.file) == "user" and _is_imported(function)
+        is_of_package = PACKAGE in Path(code.co_filename).parents  # of a room above those of rankings
+        return (is_of_package or file_origin(self.file) == "user") and _is_imported(function)
 
 
 def is_generated(function: FunctionType) -> bool:

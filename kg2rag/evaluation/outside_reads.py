@@ -160,11 +160,19 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
         file = frame.f_code.co_filename
         if file.startswith("<frozen importlib") or file == linecache.__file__:
             return "library"  # an import, or a warning that quotes a line of code
-        origin = file_origin(file)
+        origin = _frame_origin(frame)
         if file != __file__ and origin != "library":
             return "package" if PACKAGE in Path(file).parents else origin  # rooms above the rankings read their files
         frame = frame.f_back
     return "library"
+
+
+def _frame_origin(frame: FrameType) -> Origin:
+    """Whose code a frame has; generated code, such as the constructor of a dataclass, is that of its module."""
+    file = frame.f_code.co_filename
+    if file.startswith("<"):
+        return module_origin(frame.f_globals.get("__name__", "__main__"))
+    return file_origin(file)
 
 
 _watched_counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
