@@ -101,7 +101,7 @@ def two_builds_at_once() -> None:
     def answer(handler: Any) -> None:
         prompts[str(handler.body["messages"])] += 1
         time.sleep(0.3)
-        handler.reply(chat('{"triples": [], "named_entities": []}'))
+        handler.reply(chat('{"triples": [], "named_entities": [], "entities": []}'))
 
     with serving(answer) as server:
         more = ("--base-url", server.url, "--model", "m", "--api-key-env", "none")
