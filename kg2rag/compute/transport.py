@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import httpcore2
 import httpx2
 import openai
 
@@ -39,11 +42,10 @@ class _NotRepeatedError(openai.OpenAIError):
 
 
 class _BoundedStream(httpx2.SyncByteStream):
-    """The body of a response, within a limit of bytes and a point in time."""
+    """The body of a response, within a limit of bytes."""
 
-    def __init__(self, stream: httpx2.SyncByteStream, max_bytes: int, deadline: float, seconds: float) -> None:
+    def __init__(self, stream: httpx2.SyncByteStream, max_bytes: int) -> None:
         self.stream, self.max_bytes = stream, max_bytes
-        self.deadline, self.seconds = deadline, seconds
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
@@ -51,12 +53,61 @@ class _BoundedStream(httpx2.SyncByteStream):
             size += len(part)
             if size > self.max_bytes:
                 raise _NotRepeatedError("response", f"the reply is longer than {self.max_bytes:,} bytes")
-            if time.monotonic() > self.deadline:
-                raise _NotRepeatedError("timeout", f"the reply was not complete after {self.seconds:g} seconds")
             yield part
 
     def close(self) -> None:
         self.stream.close()
+
+
+class _Deadline(threading.local):
+    """The point in time at which the request of this thread must be over, on the monotonic clock."""
+
+    time = math.inf
+
+    @property
+    def seconds_left(self) -> float:
+        return self.time - time.monotonic()
+
+
+class _TimedBackend(httpcore2.SyncBackend):
+    """Connections whose bytes must have come and gone by the deadline, those of headers and handshakes too."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        self.deadline = deadline
+
+    def connect_tcp(self, *address: Any, **options: Any) -> httpcore2.NetworkStream:
+        return _TimedStream(super().connect_tcp(*address, **options), self.deadline)
+
+
+class _TimedStream(httpcore2.NetworkStream):
+    """A connection whose bytes must have come and gone by the deadline."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, deadline: _Deadline) -> None:
+        self.stream, self.deadline = stream, deadline
+
+    def _seconds(self, timeout: float | None) -> float:
+        seconds_left = self.deadline.seconds_left
+        if seconds_left <= 0:
+            raise httpcore2.ReadTimeout
+        return seconds_left if timeout is None else min(timeout, seconds_left)
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self.stream.read(max_bytes, self._seconds(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.stream.write(buffer, self._seconds(timeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        stream = self.stream.start_tls(ssl_context, server_hostname, self._seconds(timeout))
+        return _TimedStream(stream, self.deadline)
+
+    def close(self) -> None:
+        self.stream.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self.stream.get_extra_info(info)
 
 
 class _HttpClient(openai.DefaultHttpxClient):
@@ -67,7 +118,10 @@ class _HttpClient(openai.DefaultHttpxClient):
         super().__init__(timeout=timeout, follow_redirects=False, headers=headers)
         self.key, self.is_openai = key, has_openai_key(base_url)
         self.seconds = TOTAL_FACTOR * timeout
-        self.current = threading.local()
+        self.current, self.deadline = threading.local(), _Deadline()
+        for transport in (self._transport, *self._mounts.values()):
+            if isinstance(transport, httpx2.HTTPTransport):  # which offers no option for httpcore2's `network_backend`
+                transport._pool._network_backend = _TimedBackend(self.deadline)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """The response to a request, with its body; the reply is left in the exchange."""
@@ -78,23 +132,25 @@ class _HttpClient(openai.DefaultHttpxClient):
         exchange.before(request.read())
         exchange.attempts += 1
         exchange.damage = ""
-        deadline = time.monotonic() + self.seconds
+        self.deadline.time = time.monotonic() + self.seconds
         try:
             response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
-            self._read(response, exchange, deadline)
-        except httpx2.ReadTimeout:
-            waited = self.timeout.read
-            raise _NotRepeatedError("timeout", f"no byte came within {waited:g} seconds") from None
+            self._read(response, exchange)
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout):
+            reason = f"no byte came within {self.timeout.read:g} seconds"
+            if self.deadline.seconds_left <= 0:
+                reason = f"the reply was not complete after {self.seconds:g} seconds"
+            raise _NotRepeatedError("timeout", reason) from None
         return response
 
-    def _read(self, response: httpx2.Response, exchange: Exchange[Any], deadline: float) -> None:
+    def _read(self, response: httpx2.Response, exchange: Exchange[Any]) -> None:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             response.close()
             reason = f"the reply is compressed ({encoding}), although that was not allowed, and is not read"
             raise _NotRepeatedError("response", reason, response.status_code)
         assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = _BoundedStream(response.stream, exchange.max_bytes, deadline, self.seconds)
+        response.stream = _BoundedStream(response.stream, exchange.max_bytes)
         response.read()
         if not response.is_success:
             exchange.after(None, refused=True)

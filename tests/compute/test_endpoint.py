@@ -256,18 +256,25 @@ def test_an_answer_is_no_longer_than_was_asked_for(tmp_path):
     assert (raised.value.failure.kind, raised.value.failure.attempts) == ("response", 1)
 
 
-def test_bytes_that_come_one_by_one_end_with_the_time_of_the_whole_request():
+@pytest.mark.parametrize("part", ["status line", "headers", "body", "body in chunks"])
+def test_bytes_that_come_one_by_one_end_with_the_time_of_the_whole_request(part):
     def dripping(_: Server, to: BaseHTTPRequestHandler) -> None:
-        to.send_response(200)
-        to.end_headers()
+        beginning = {
+            "status line": b"",
+            "headers": b"HTTP/1.1 200 OK\r\nContent-Type: ",
+            "body": b"HTTP/1.1 200 OK\r\n\r\n",
+            "body in chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n",
+        }
+        to.wfile.write(beginning[part])
         while True:
-            to.wfile.write(b" ")
+            to.wfile.write(b"a")
             time.sleep(0.02)
 
     started = time.monotonic()
     with serving(dripping) as server:
         failure = failure_of(server, timeout=0.1, retries=3)
     assert (failure.kind, failure.attempts) == ("timeout", 1)
+    assert "1 seconds" in str(failure)
     assert time.monotonic() - started < 30  # 1 second, on a busy machine
 
 
