@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
-from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file
+from kg2rag.extraction.importers import nearest_file
+from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file, nodes_file
 from kg2rag.extraction.importers.graphrag import GRAPH, LightRAG, MicrosoftGraphRAG
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE, is_openie
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
@@ -59,7 +61,8 @@ class EntityMatching:
             raise DataError(
                 f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
                 f"{', '.join(map(repr, entities[:3]))}, is named in any of {len(corpus)}. Are the names spelled as in "
-                "the texts? Else give triples a passage_id."
+                "the texts? If they are ids, put the table of nodes beside that of edges, as nodes.csv and edges.csv. "
+                "Else give triples a passage_id."
             )
         linked = {mention.entity for mention in mentions}
         notes = dict(extraction.notes) | {
@@ -150,27 +153,47 @@ def graph_of(value: object) -> Extractor | None:
 def _path_source(path: Path) -> Extractor | None:
     """The source of a file or folder; None where there is none, for then it is the name of a source."""
     if path.is_dir():
-        for name, source in FOLDERS.items():
-            if (path / name).is_file():
-                return source(path)
-        raise DataError(f"{path}: no graph of a tool that is known here. Such a folder has {', '.join(FOLDERS)}.")
+        return _folder_source(path)
     if not path.is_file():
         return None
+    suffix = path.suffix.lower()
+    if is_openie(path):
+        return HippoRAGOpenIE(path)
     if is_graph_file(path):
         return EntityMatching(GraphFile(path))
-    if path.suffix in FORMATS:
+    if suffix in FORMATS:
         return EntityMatching(TriplesFile(path, needs_passages=False))
+    if suffix in RDF:
+        raise DataError(
+            f"{path}: RDF is not read. Write its triples, with labels in place of IRIs, as a table with the columns "
+            "head, relation and tail, for example by rdflib."
+        )
     known = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
-    raise DataError(f"{path}: a graph is not read from {path.suffix or 'a file without a suffix'}. Known: {known}.")
+    raise DataError(f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {known}.")
+
+
+def _folder_source(folder: Path) -> Extractor:
+    """The source of the folder of a tool, by a file that it has, or of a folder with tables of edges and nodes."""
+    for name, source in FOLDERS.items():
+        file = nearest_file(folder, name)
+        if file is not None:
+            return source(file)
+    tables = [file for file in sorted(folder.iterdir()) if nodes_file(file) is not None]
+    if len(tables) == 1:
+        return EntityMatching(GraphFile(tables[0]))
+    known = ", ".join((*FOLDERS, "edges.csv with nodes.csv"))
+    raise DataError(f"{folder}: no graph of a tool that is known here. Such a folder has {known}.")
 
 
 FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     GRAPH: LightRAG,
-    "entities.parquet": MicrosoftGraphRAG,
-    "create_final_entities.parquet": MicrosoftGraphRAG,
-    ABOUT: SavedGraph,
+    "entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
+    "create_final_entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
+    ABOUT: lambda file: SavedGraph(file.parent),
+    "openie_results*.json": HippoRAGOpenIE,
 }
-"""File by which a folder is known -> its source."""
+"""File by which a folder is known -> its source, which is made of that file."""
+RDF = (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld")
 
 
 def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kg2rag.extraction.importers.strengths import number_of
-from kg2rag.text.records import Record, existing, file_fingerprint, wrong
+from kg2rag.text.records import DataError, Record, existing, file_fingerprint, wrong
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,22 @@ class FileSource:
         """The kind, the options and the files' checksums, not their places."""
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
         return file_fingerprint(self.kind, self.files(), options)
+
+
+def nearest_file(folder: Path, *names: str) -> Path | None:
+    """The file of one of these names in a folder, else in a folder up to three below it; None where there is none.
+
+    DataError where several folders, equally near, have one.
+    """
+    for depth in ("", "*/", "*/*/", "*/*/*/"):
+        files = {file.parent: file for name in reversed(names) for file in sorted(folder.glob(depth + name))}
+        if len(files) > 1:
+            raise DataError(
+                f"{folder} holds several graphs, in {', '.join(map(str, sorted(files)))}. Give one of them."
+            )
+        if files:
+            return next(iter(files.values()))
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Columns and attributes as other tools call them -> the fields that are read here.
 
-Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name. The synonyms are those of
-pandas, networkx, Gephi, yEd, Cytoscape, Neo4j (APOC and admin import), Neptune, KGTK, Graphiti, LangChain, LlamaIndex,
-GraphRAG and LightRAG. Ours: the order in which they count, from the most to the least specific.
+Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name; nor do the types that Neo4j
+adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of pandas, networkx, Gephi, yEd, Cytoscape, Neo4j
+(APOC, browser and admin import), Neptune, KGTK, KGX, PrimeKG, Graphiti, MCP's memory, LangChain, LlamaIndex, GraphRAG
+and LightRAG. Ours: the order in which they count, from the most to the least specific.
 """
 
 from __future__ import annotations
@@ -13,27 +14,32 @@ from functools import lru_cache
 from typing import Any
 
 _NAMES = """
-head: head subject subj source src from start startnode node1 entity1 arg1 headentity sourcenode sourcename fromnode h s
-    sourceid fromid startid startnodeid
-tail: tail object obj target tgt to end endnode node2 entity2 arg2 dst dest destination tailentity targetnode targetname
-    tonode t o targetid toid endid endnodeid
-relation: relation predicate relationship rel relationtype relationshiptype reltype relationname relationshipname
-    edgelabel edgetype property interaction sharedinteraction verb r p label labels type types typer name keywords title
-    link edge
+head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity fromname fromentity
+    startname xname head subject subj source src from start startnode node1 entity1 arg1 concept1 term1 item1 sourcenode
+    fromnode startentity origin parent h s u subjectid headid sourceid srcid fromid startid startnodeid sourcenodeuuid
+    quelle sujet sujeto origen
+tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity toname toentity endname
+    yname tail object obj target tgt to end endnode node2 entity2 arg2 concept2 term2 item2 dst dest destination
+    targetnode tonode endentity child t o v objectid tailid targetid tgtid dstid toid endid endnodeid targetnodeuuid
+    ziel cible objet objeto destino
+relation: predicatelabel predicatename relationlabel displayrelation relation predicate relationship rel relationtype
+    relationshiptype reltype relationname relationshipname relname edgelabel edgetype property interaction
+    sharedinteraction verb r p label labels type types typer name keywords title link edge beziehung relación relacion
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
 weight: weight weights edgeweight
 confidence: confidence llmconfidence
-head_type: headtype subjecttype subjtype sourcetype fromtype
-tail_type: tailtype objecttype objtype targettype totype
+head_type: headtype subjecttype subjtype sourcetype fromtype xtype
+tail_type: tailtype objecttype objtype targettype totype ytype
 head_id: headid subjectid subjid sourceid fromid startid
 tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
+node_key: id identity key nodeid entityid elementid uuid name
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
 caption: title label nodelabel caption
 id: entityid entity id
 node_type: type entitytype nodetype labels category class
-node_description: description entitydescription desc summary definition
+node_description: description entitydescription desc summary definition observations
 """
 FIELDS: Mapping[str, tuple[str, ...]] = {
     field: tuple(names.split()) for field, names in re.findall(r"^(\w+): (.*(?:\n .*)*)", _NAMES, re.MULTILINE)
@@ -42,15 +48,22 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 DIRECTIONS = frozenset({"directed", "undirected", "mutual"})
 """What the column "Type" of Gephi's edges holds: it names no relation."""
 _SEPARATOR = re.compile(r"[\W_]+")
+_NEO4J_ROLE = re.compile(r".*:(ID|START_ID|END_ID|LABEL|TYPE)(?:\(.*\))?")
+_COLUMN_TYPE = re.compile(
+    r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\])?", re.IGNORECASE
+)
 
 
 def folded(name: object) -> str:
-    """A name in lower case without separators.
+    """A name in lower case without separators and types.
 
-    >>> [folded(name) for name in ("Edge Label", ":START_ID", "relationType")]
-    ['edgelabel', 'startid', 'relationtype']
+    >>> [folded(name) for name in ("Edge Label", "relationType", "person:START_ID(Person)", "born:int")]
+    ['edgelabel', 'relationtype', 'startid', 'born']
     """
-    return _SEPARATOR.sub("", str(name)).casefold()
+    text = str(name)
+    role = _NEO4J_ROLE.fullmatch(text)
+    text = role[1] if role else _COLUMN_TYPE.sub("", text)
+    return _SEPARATOR.sub("", text).casefold()
 
 
 @lru_cache(maxsize=1_000)

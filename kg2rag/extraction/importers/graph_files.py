@@ -1,27 +1,41 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
-GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape), GEXF and GML (Gephi, yEd), and JSON in `json_graph`.
+GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), SIF (Cytoscape), Pajek's
+.net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's import, Gephi, Neptune, KGX).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
-from kg2rag.extraction.importers.json_graph import RELATIONSHIP, graph_of_json, read_json_graph, read_json_values
+from kg2rag.extraction.importers.json_graph import (
+    EDGE_TYPES,
+    NODE_TYPES,
+    graph_of_json,
+    read_json_graph,
+    read_json_values,
+)
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
-from kg2rag.text.records import DataError, Record, delimiter_of, quote, read_delimited, read_jsonl, reading
+from kg2rag.text.records import DataError, Record, decode, delimiter_of, quote, read_delimited, read_jsonl, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import networkx as nx
 
 _TYPES = frozenset({"boolean", "int", "long", "float", "double", "string"})  # of GraphML's keys
+_GEXF = "http://www.gexf.net/1.2draft"
+"""The namespace as networkx knows it; Gephi's releases write others."""
+_TABLE_OF_EDGES = re.compile(r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE)
+_TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
+TABLES = (".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
@@ -30,11 +44,17 @@ class GraphFile(FileSource):
 
     Parameters
     ----------
-    path : a .graphml, .gexf, .gml, .json or .jsonl file, or a .csv file of APOC.
+    path : a .graphml, .gexf, .gml, .sif, .net, .json, .jsonl, .cx or .cyjs file, a table of APOC, or a table of edges
+        with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
     """
 
-    kind: ClassVar[str] = "graphml-4"
-    wanted: ClassVar[str] = "a graph as GraphML, GEXF, GML or JSON"
+    kind: ClassVar[str] = "graphml-5"
+    wanted: ClassVar[str] = "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
+
+    def files(self) -> Mapping[str, Path]:
+        """The file, and the table of nodes beside it."""
+        nodes = nodes_file(self.path)
+        return {"path": self.path} if nodes is None else {"path": self.path, "nodes": nodes}
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, the nodes as entities, in the file's order.
@@ -89,14 +109,19 @@ def read_graphml(file: Path) -> nx.Graph:
 
 
 def _declare_keys(tree: ElementTree.Element) -> None:
-    """Declare the keys that data uses and the file does not; an unknown type of a key is a string."""
+    """Declare the keys that data uses and the file does not; an unknown type of a key is a string.
+
+    A label that is an attribute of an edge's element, as APOC writes it, becomes data.
+    """
     namespace = tree.tag.partition("}")[0] + "}" if "}" in tree.tag else ""
     keys = {key.get("id") for key in tree.iterfind("{*}key")}
-    used = dict.fromkeys(data.get("key") for data in tree.iterfind(".//{*}data"))
+    for edge in tree.iterfind(".//{*}edge"):
+        if edge.get("label") and not any(data.get("key") == "label" for data in edge.iterfind("{*}data")):
+            ElementTree.SubElement(edge, f"{namespace}data", {"key": "label"}).text = edge.get("label")
     for key in tree.iterfind("{*}key"):
         if key.get("yfiles.type") is None and key.get("attr.type") not in _TYPES:
             key.set("attr.type", "string")
-    for name in used:
+    for name in dict.fromkeys(data.get("key") for data in tree.iterfind(".//{*}data")):
         if name is not None and name not in keys:
             key = ElementTree.Element(f"{namespace}key", {"id": name, "for": "all", "attr.name": name})
             key.set("attr.type", "string")
@@ -104,18 +129,22 @@ def _declare_keys(tree: ElementTree.Element) -> None:
 
 
 def read_gexf(file: Path) -> nx.Graph:
-    """The graph in a GEXF file, of any of its versions."""
+    """The graph in a GEXF file, of any version; the kind of an edge is its label where it has none."""
     import networkx as nx
 
-    _xml(file)
+    tree = _xml(file)
+    for element in tree.iter():
+        namespace, _, name = element.tag.rpartition("}")
+        if not namespace or "gexf.net" in namespace:
+            viz = "/viz" if namespace.endswith("viz") else ""
+            element.tag = f"{{{_GEXF}{viz}}}{name}"
+        if name == "edge" and not element.get("label") and element.get("kind"):
+            element.set("label", str(element.get("kind")))
     with reading(file, "Is it GEXF that networkx reads?"):
-        for version in ("1.2draft", "1.3", "1.1draft"):
-            try:
-                return nx.read_gexf(file, version=version)
-            except nx.NetworkXError as error:
-                if "No <graph> element" not in str(error):
-                    raise
-        raise DataError(f"{file}: no GEXF of version 1.1, 1.2 or 1.3. Save it as GEXF 1.2.")
+        try:
+            return nx.read_gexf(BytesIO(ElementTree.tostring(tree)), version="1.2draft")
+        except nx.NetworkXError as error:
+            raise DataError(f"{file}: no GEXF that networkx reads ({error}).") from None
 
 
 def read_gml(file: Path) -> nx.Graph:
@@ -124,6 +153,31 @@ def read_gml(file: Path) -> nx.Graph:
 
     with reading(file, "Is it GML that networkx reads?"):
         return nx.read_gml(file, label="id")
+
+
+def read_pajek(file: Path) -> nx.Graph:
+    """The graph in a .net file of Pajek, whose nodes are named by their labels."""
+    import networkx as nx
+
+    with reading(file, "Is it a network of Pajek?"):
+        return nx.parse_pajek(decode(file.read_bytes(), file))
+
+
+def read_sif(file: Path) -> nx.Graph:
+    """The graph in a SIF file of Cytoscape: a node, a relation and further nodes a line; apart by tabs, else blanks."""
+    import networkx as nx
+
+    text = decode(file.read_bytes(), file)
+    graph = nx.MultiDiGraph()
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [cell.strip() for cell in line.split("\t" if "\t" in text else None)]
+        if len(cells) == 2:
+            raise DataError(f"{file}, line {number}: {quote(line)} has a node and a relation, but no further node.")
+        if any(cells):
+            graph.add_nodes_from([cells[0], *cells[2:]])
+        for tail in cells[2:]:
+            graph.add_edge(cells[0], tail, relation=cells[1])
+    return graph
 
 
 def _xml(file: Path) -> ElementTree.Element:
@@ -144,30 +198,56 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
         raise DataError("it has a document type (<!DOCTYPE>), which could define entities. Remove it.")
 
 
-def read_apoc_table(file: Path) -> nx.Graph:
-    """The graph in a table that Neo4j's APOC wrote: its rows are nodes (`_id`) or relationships (`_start`, `_end`)."""
-    nodes: list[Record] = []
-    edges: list[Record] = []
-    for _, record in read_delimited(file, delimiter_of(file)):
-        filled = {name: value for name, value in record.items() if value}
-        (edges if "_start" in filled else nodes).append(filled)
+def nodes_file(edges: Path) -> Path | None:
+    """The table of nodes beside one of edges, whose name differs in one word; None where there is none."""
+    word = _TABLE_OF_EDGES.search(edges.stem)
+    if word is None or edges.suffix.lower() not in TABLES:
+        return None
+    names = [edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES]
+    wanted = [f"{name}{edges.suffix}".casefold() for name in names]
+    beside = {file.name.casefold(): file for file in sorted(edges.parent.iterdir()) if file.is_file()}
+    return next((beside[name] for name in wanted if name in beside), None)
+
+
+def read_tables(file: Path) -> nx.Graph:
+    """The graph in a table of nodes and relationships, as APOC writes it, or in a table of edges and one of nodes."""
+    beside = nodes_file(file)
+    records = _filled_rows(file)
+    if beside is None:
+        edges = [record for record in records if "_start" in record]
+        nodes = [record for record in records if "_start" not in record]
+    else:
+        edges = records
+        nodes = _filled_rows(beside)
     graph = graph_of_json({"nodes": nodes, "edges": edges}, file)
     if graph is None:
         raise DataError(f"{file}: no nodes and relationships.")
     return graph
 
 
+def _filled_rows(file: Path) -> list[Record]:
+    """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
+    rows: list[Record] = []
+    for _, record in read_delimited(file, delimiter_of(file)):
+        rows.append({_apoc_column(name): value for name, value in record.items() if value})
+    return rows
+
+
+def _apoc_column(name: str) -> str:
+    return name.partition(":")[0] if name.startswith("_") else name
+
+
 def is_graph_file(file: Path) -> bool:
-    """Whether a file holds nodes and edges, and no table of triples; for .json and .csv, the contents decide."""
+    """Whether a file holds nodes and edges, and no table of triples; for JSON and tables, the contents decide."""
     suffix = file.suffix.lower()
     if suffix == ".json":
         return graph_of_json(read_json_values(file), file) is not None
     if suffix == ".jsonl":
         _, first = next(read_jsonl(file), (0, {}))
-        return first.get("type") in ("node", *RELATIONSHIP)
-    if suffix == ".csv":
+        return first.get("type") in (*NODE_TYPES, *EDGE_TYPES)
+    if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
-        return {"_id", "_start", "_end"} <= first.keys()
+        return {"_id", "_start", "_end"} <= set(map(_apoc_column, first)) or nodes_file(file) is not None
     return suffix in READERS
 
 
@@ -175,7 +255,14 @@ READERS: Mapping[str, Callable[[Path], nx.Graph]] = {
     ".graphml": read_graphml,
     ".gexf": read_gexf,
     ".gml": read_gml,
+    ".sif": read_sif,
+    ".net": read_pajek,
     ".json": read_json_graph,
     ".jsonl": read_json_graph,
-    ".csv": read_apoc_table,
+    ".cx": read_json_graph,
+    ".cx2": read_json_graph,
+    ".cyjs": read_json_graph,
+    ".csv": read_tables,
+    ".tsv": read_tables,
+    ".txt": read_tables,
 }

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers import FileSource, Row, unquoted
+from kg2rag.extraction.importers import FileSource, Row, nearest_file, unquoted
 from kg2rag.extraction.importers.exported import ChunkMap, Relation, extraction_of
 from kg2rag.extraction.importers.graph_files import read_graphml
 from kg2rag.text.records import DataError, existing, read_json, read_parquet, text, wrong
@@ -55,8 +55,7 @@ class LightRAG(FileSource):
     def __post_init__(self) -> None:
         file = Path(self.path).expanduser()
         if file.is_dir():
-            workspaces = sorted(file.glob(f"*/{GRAPH}"))
-            file = workspaces[0] if len(workspaces) == 1 and not (file / GRAPH).is_file() else file / GRAPH
+            file = nearest_file(file, GRAPH) or file / GRAPH
         file = existing(file, f"LightRAG's working directory, with {GRAPH}, as its default storages write it")
         object.__setattr__(self, "path", file)
         existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
@@ -118,13 +117,16 @@ class MicrosoftGraphRAG(FileSource):
 
     Parameters
     ----------
-    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are.
+    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are, or a folder that
+        has one such folder below it.
     """
 
     kind: ClassVar[str] = "msgraphrag-3"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path).expanduser())
+        folder = Path(self.path).expanduser()
+        entities = nearest_file(folder, "entities.parquet", "create_final_entities.parquet")
+        object.__setattr__(self, "path", folder if entities is None else entities.parent)
         self.files()
 
     def files(self) -> Mapping[str, Path]:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.extraction.importers import FileSource
 from kg2rag.extraction.importers.exported import ChunkMap, lay
+from kg2rag.extraction.importers.json_graph import read_json_values
 from kg2rag.text.records import DataError, read_json, text, wrong
 from kg2rag.types import Corpus, Triple
 
@@ -107,6 +109,15 @@ class HippoRAGOpenIE(FileSource):
         rows |= laid
         notes["passages without a document"] = len(corpus) - len({row for found in rows.values() for row in found})
         return ChunkMap(corpus, {str(number): rows.get(str(number), []) for number in range(1, len(records) + 1)})
+
+
+def is_openie(file: Path) -> bool:
+    """Whether a JSON file is one of HippoRAG's."""
+    if file.suffix.lower() != ".json":
+        return False
+    content = read_json_values(file)
+    documents = content.get("docs") if isinstance(content, dict) else None
+    return isinstance(documents, list) and any("extracted_triples" in document for document in documents)
 
 
 def _facts(given: list[object], notes: Counter[str]) -> list[TripleTexts]:

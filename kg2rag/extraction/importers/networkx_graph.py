@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers import Row
 from kg2rag.extraction.importers.field_names import folded, relation_of, values_of
-from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, number_of, strengths_of
+from kg2rag.extraction.importers.strengths import filled_strengths, is_missing, number_of
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, parse_json, wrong
 from kg2rag.types import Triple
@@ -121,7 +121,8 @@ def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> 
             about = str(data.get("type", "")), str(data.get("description", ""))
             entities[node] = Entity(node, *about, _aliases(node, number, data))
             continue
-        name, attribute = rule.name(node, data)
+        written, attribute = rule.name(node, data)
+        name = " ".join(written.split())  # a label of yEd may have several lines
         if not entity_key(name):
             notes["blank entities, left out"] += 1
             continue
@@ -138,8 +139,10 @@ def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> 
 
 
 def _text(field: str, data: Attributes) -> str:
-    """The first value of a field as text; "" where it has none."""
-    return "".join(map(str, values_of(field, data)[:1]))
+    """The first value of a field as text, a list with semicolons; "" where it has none."""
+    for value in values_of(field, data)[:1]:
+        return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ""
 
 
 def _type(values: list[Any]) -> str:
@@ -202,14 +205,9 @@ def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
 
 def _triples(edges: list[Edge], notes: Counter[str]) -> tuple[Triple, ...]:
     """The triples, in their own order: networkx walks edges node by node."""
-    weighted = [edge.weight for edge in edges if edge.strength is None and edge.weight is not None]
-    scaled = iter(strengths_of(weighted, notes))
+    strengths = filled_strengths([edge.strength for edge in edges], [edge.weight for edge in edges], notes)
     numbered = []
-    for edge in edges:
-        if edge.strength is not None:
-            strength = edge.strength
-        else:
-            strength = DEFAULT_STRENGTH if edge.weight is None else next(scaled)
+    for edge, strength in zip(edges, strengths, strict=True):
         triple = Triple(*edge.names, edge.passage_id, strength, edge.confidence, edge.description)
         numbered.append((edge.order, triple))
     return tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
@@ -218,7 +216,7 @@ def _triples(edges: list[Edge], notes: Counter[str]) -> tuple[Triple, ...]:
 def _number(row: Row, field: str) -> float | None:
     """An attribute as a number, also one written as text; None where it is missing."""
     values = values_of(field, row.record)
-    if not values:
+    if not values or is_missing(values[0]):
         return None
     number = number_of(values[0])
     if number is None:

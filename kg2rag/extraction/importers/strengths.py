@@ -6,12 +6,16 @@ Such weights have no upper bound: LightRAG and GraphRAG add them up over all sta
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from math import isfinite, log1p
 
 DEFAULT_STRENGTH = 5.0
 LEAST_STRENGTH = 0.1  # of a relation whose weight is 0 or below
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+"""Texts that stand for no number, as pandas, R and Neo4j write them."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")  # "1,234" may be a thousand
 
 
 def strengths_of(weights: Sequence[float | None], notes: Counter[str]) -> list[float]:
@@ -36,14 +40,41 @@ def strengths_of(weights: Sequence[float | None], notes: Counter[str]) -> list[f
     return strengths
 
 
-def number_of(value: object) -> float | None:
-    """A number, or a text that is one; None of anything else.
+def filled_strengths(
+    strengths: Sequence[float | None], weights: Sequence[float | None], notes: Counter[str]
+) -> list[float]:
+    """(n,) the strengths; a missing one is that of the weight, or the default where no relation has a weight.
 
-    >>> number_of("3.0"), number_of(2), number_of("much"), number_of(True)
-    (3.0, 2.0, None, None)
+    >>> filled_strengths([2.0, None], [None, 7.0], Counter()), filled_strengths([None], [None], Counter())
+    ([2.0, 10.0], [5.0])
+    """
+    lacking = [weight for strength, weight in zip(strengths, weights, strict=True) if strength is None]
+    if any(weight is not None for weight in lacking):
+        scaled = iter(strengths_of(lacking, notes))
+    else:
+        scaled = iter([DEFAULT_STRENGTH] * len(lacking))
+    return [next(scaled) if strength is None else strength for strength in strengths]
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for no number: None, or a text such as "" and "NA".
+
+    >>> is_missing("NA"), is_missing(0)
+    (True, False)
+    """
+    return value is None or (isinstance(value, str) and value.strip().casefold() in MISSING)
+
+
+def number_of(value: object) -> float | None:
+    """A number, or a text that is one, also with a decimal comma; None of anything else.
+
+    >>> number_of("3.0"), number_of("3,5"), number_of(2), number_of("1,234"), number_of(True)
+    (3.0, 3.5, 2.0, None, None)
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()):
+        value = value.replace(",", ".")
     try:
         return float(value)
     except ValueError:

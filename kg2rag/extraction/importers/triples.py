@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
-from kg2rag.extraction.importers.field_names import FIELDS, columns_of, relation_of
+from kg2rag.extraction.importers.field_names import FIELDS, columns_of, relation_of, values_of
 from kg2rag.extraction.importers.json_graph import read_json_values
-from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, number_of, strengths_of
+from kg2rag.extraction.importers.strengths import filled_strengths, is_missing, number_of
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
     DataError,
@@ -39,6 +39,11 @@ DELIMITED = (".tsv", ".csv", ".txt")
 OUTSIDE = "triples of passages outside the corpus"
 NO_RELATION = "triples without a relation, called 'related to'"
 NAMES = ("name", "canonical_name")
+USUAL_COLUMNS = {
+    "head": "head, subject, source or from",
+    "tail": "tail, object, target or to",
+    "passage_id": "passage_id or chunk_id",
+}
 NAMED_RELATIONS = ("relation", "predicate", "relationship", "rel")
 """Columns that name the relation of every row: a row in which it is blank has lost it."""
 
@@ -67,7 +72,7 @@ class TriplesFile:
             raise ValueError("TriplesFile needs a path, or rows.")
         if self.path is not None:
             file = existing(self.path, f"triples as {', '.join(FORMATS)}")
-            if file.suffix not in FORMATS:
+            if file.suffix.lower() not in FORMATS:
                 raise ValueError(f"{file}: unknown format {file.suffix!r}. Known: {', '.join(FORMATS)}.")
             object.__setattr__(self, "path", file)
             beside = file.with_name("entities.jsonl")
@@ -93,7 +98,8 @@ class TriplesFile:
         """
         notes: Counter[str] = Counter()
         entities: dict[str, Entity] = {}
-        triples: list[tuple[Triple, float | None]] = []
+        facts: list[tuple[str, str, str, str]] = []
+        rows: list[TripleRow] = []
         known = frozenset(("", *corpus.ids))
         by_id, by_name = _described(self.entities)
         for number, record in self.records():
@@ -111,20 +117,29 @@ class TriplesFile:
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
                 ends.append(entity.name)
-            triples.append(row.triple(ends[0], parts[1] or "related to", ends[1], parts[3]))
-        if notes[OUTSIDE] and not triples:
-            raise DataError(f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        return Extraction(_weighted(triples, notes), entities=tuple(entities.values()), notes=notes)
+            facts.append((ends[0], parts[1] or "related to", ends[1], parts[3]))
+            rows.append(row)
+        if notes[OUTSIDE] and not rows:
+            raise DataError(
+                f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
+                "it was made from, or leave the column out: then names link the graph to the passages."
+            )
+        strengths = filled_strengths(
+            [row.ranged("strength", MAX_STRENGTH) for row in rows], [row.number_in("weight") for row in rows], notes
+        )
+        triples = [row.triple(fact, strength) for row, fact, strength in zip(rows, facts, strengths, strict=True)]
+        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""
         if self.path is None:
             return enumerate(self.rows or (), start=1)
-        if self.path.suffix == ".jsonl":
+        suffix = self.path.suffix.lower()
+        if suffix == ".jsonl":
             return read_jsonl(self.path)
-        if self.path.suffix == ".json":
+        if suffix == ".json":
             return enumerate(_json_records(self.path), start=1)
-        if self.path.suffix in DELIMITED:
+        if suffix in DELIMITED:
             return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
         batches = read_parquet(self.path).to_batches(10_000)
         return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
@@ -144,19 +159,20 @@ def _json_records(file: Path) -> list[Mapping[str, object]]:
         raise DataError(f"{file}: a {type(values).__name__} at the top. Give a list of triples, or a graph.")
     records: list[Mapping[str, object]] = []
     for number, value in enumerate(values, start=1):
-        if isinstance(value, list) and len(value) == 3:
-            value = dict(zip(("head", "relation", "tail"), value, strict=True))
-        if not isinstance(value, dict):
-            wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
-        records.append(value)
+        if isinstance(value, dict) and isinstance(value.get("triples"), list):
+            passages = {name: value[name] for name in columns_of("passage_id", tuple(value))}
+            records += [{**passages, **_json_record(triple, file, number)} for triple in value["triples"]]
+        else:
+            records.append(_json_record(value, file, number))
     return records
 
 
-def _weighted(triples: list[tuple[Triple, float | None]], notes: Counter[str]) -> tuple[Triple, ...]:
-    """The triples, those that have a weight with the strength of it."""
-    weights = [weight for _, weight in triples if weight is not None]
-    scaled = iter(strengths_of(weights, notes))
-    return tuple(triple if weight is None else replace(triple, strength=next(scaled)) for triple, weight in triples)
+def _json_record(value: Any, file: Path, number: int) -> Mapping[str, object]:
+    if isinstance(value, list) and len(value) == 3:
+        return dict(zip(("head", "relation", "tail"), value, strict=True))
+    if not isinstance(value, dict):
+        wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
+    return value
 
 
 @dataclass(frozen=True)
@@ -176,21 +192,16 @@ class TripleRow(Row):
         )
 
     def _lacks(self, name: str) -> NoReturn:
-        columns, allowed = ", ".join(map(str, self.record)) or "none", ", ".join(FIELDS[name])
+        columns = ", ".join(map(str, self.record)) or "none"
         raise DataError(
             f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: {columns}; "
-            f"allowed: {allowed}. Is the first line no header? Write one."
+            f"call one {USUAL_COLUMNS[name]}. Is the first line no header? Write one."
         )
 
-    def triple(self, head: str, relation: str, tail: str, passage: str) -> tuple[Triple, float | None]:
-        """The triple of the record, and its weight where it has no strength."""
-        strength, confidence = self.ranged("strength", MAX_STRENGTH), self.ranged("confidence", 1)
-        weight = self.weight() if strength is None else None
-        if strength is None:
-            strength = DEFAULT_STRENGTH
-        if confidence is None:
-            confidence = 1.0
-        return Triple(head, relation, tail, passage, strength, confidence, self.text("description")), weight
+    def triple(self, fact: tuple[str, str, str, str], strength: float) -> Triple:
+        """The triple of head, relation, tail and passage."""
+        confidence = self.ranged("confidence", 1)
+        return Triple(*fact, strength, 1.0 if confidence is None else confidence, self.text("description"))
 
     def fault(self, parts: tuple[str, str, str, str], known: frozenset[str]) -> str:
         """Why the record is no triple of the corpus; "" where it is one."""
@@ -198,7 +209,7 @@ class TripleRow(Row):
         has_relation = any(column.lower() in NAMED_RELATIONS for column in self.columns("relation"))
         if not (entity_key(head) and entity_key(tail)) or (has_relation and not relation):
             return "triples with a blank part"
-        if self._number("confidence") == 0:
+        if self.number_in("confidence") == 0:
             return "triples of confidence 0"
         return OUTSIDE if passage not in known else ""
 
@@ -207,23 +218,20 @@ class TripleRow(Row):
         return columns_of(name, tuple(map(str, self.record)))
 
     def text(self, name: str) -> str:
-        """A field as a stripped string; "" where it is null or missing."""
-        for column in self.columns(name)[:1]:
-            value = self.record[column]
-            if value is None or value != value:
-                return ""
+        """A field as a stripped string, of several columns the first that is not blank; "" where all are."""
+        for value in values_of(name, self.record)[:1]:
             if isinstance(value, float) and value.is_integer():
                 value = int(value)
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                wrong(self.file, self.place, column, value, "a string")
+                wrong(self.file, self.place, name, value, "a string")
             return sys.intern(str(value).strip())  # names and passages occur in many rows
         return ""
 
-    def _number(self, name: str) -> float | None:
-        """A field as a number; None where it is blank or missing."""
+    def number_in(self, name: str) -> float | None:
+        """A field as a number, in any range; None where it is missing."""
         for column in self.columns(name)[:1]:
             value = self.record[column]
-            if value is None or value == "":
+            if is_missing(value):
                 return None
             number = number_of(value)
             if number is None:
@@ -231,13 +239,9 @@ class TripleRow(Row):
             return number
         return None
 
-    def weight(self) -> float | None:
-        """The weight, in any range."""
-        return self._number("weight")
-
     def ranged(self, name: str, greatest: float) -> float | None:
-        """A field as a number above 0; None where it is blank or missing."""
-        number = self._number(name)
+        """A field as a number above 0; None where it is missing."""
+        number = self.number_in(name)
         if number is not None and not 0 < number <= greatest:
             value = self.record[self.columns(name)[0]]
             wrong(self.file, self.place, name, value, f"above 0, at most {greatest:g}")

@@ -1,8 +1,9 @@
 """Graphs in the files that other tools write: what each of them means, worked out by hand.
 
 The forms are those of Gephi (gephi/gephi#1516, #708), yEd (dondi/GRNsight#321), Neo4j's APOC
-(neo4j-contrib/neo4j-apoc-procedures#478, #1449, #4151, pull 1676), networkx (#2328, #2750, #8611) and stellargraph
-(#1822).
+(neo4j-contrib/neo4j-apoc-procedures#478, #1449, #4151, pull 1676), networkx (#2328, #2750, #8611), stellargraph
+(#1822), and the manuals of Cytoscape (SIF, CX), Neo4j (browser, HTTP API, admin import), Neptune, KGX, PrimeKG and of
+the Model Context Protocol's memory server.
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ GML = (
 NAMED = {node["id"]: node["name"] for node in NODES}
 TRIPLES = [(NAMED[head], name, NAMED[tail]) for head, tail, name in ENDS]
 LINKS = [{"source": head, "target": tail, "relation": name} for head, tail, name in ENDS]
+BROWSER = {
+    node["id"]: {"identity": node["id"], "labels": ["X"], "properties": {"name": node["name"]}} for node in NODES
+}
+"""Nodes of Neo4j's browser."""
+RELATIONS = [(h, t, {"identity": 5, "start": h, "end": t, "type": name, "properties": {}}) for h, t, name in ENDS]
+
+
+def segment(head: int, tail: int, relation: dict[str, object]) -> dict[str, object]:
+    return {"start": BROWSER[head], "relationship": relation, "end": BROWSER[tail]}
+
+
 FILES: dict[str, tuple[str, str]] = {
     "yEd": ("a.graphml", YED),
     "APOC, keys not declared": ("a.graphml", UNDECLARED),
@@ -169,6 +181,146 @@ FILES: dict[str, tuple[str, str]] = {
             }
         ),
     ),
+    "GEXF of the manual, with kinds": (
+        "a.gexf",
+        GEXF.format(namespace="http://www.gexf.net/1.3", **GEXF_PARTS).replace('" label="steers', '" kind="steers'),
+    ),
+    "APOC, labels of edges as attributes": (
+        "a.graphml",
+        UNDECLARED.replace('"><data key="label">steers</data></edge>', '" label="steers"/>'),
+    ),
+    "yEd, a label of two lines": ("a.graphml", YED.replace("Marek Lund", "Marek\nLund")),
+    "APOC, typed columns": (
+        "a.csv",
+        "_id:id,_labels:label,name:string,_start:id,_end:id,_type:label\n"
+        + "".join(f"{node['id']},:X,{node['name']},,,\n" for node in NODES)
+        + "".join(f",,,{head},{tail},{name}\n" for head, tail, name in ENDS),
+    ),
+    "Neo4j's browser, rows": (
+        "a.json",
+        json.dumps([{"n": BROWSER[h], "r": r, "m": BROWSER[t]} for h, t, r in RELATIONS]),
+    ),
+    "Neo4j's browser, paths": (
+        "a.json",
+        json.dumps(
+            [
+                {"p": {"start": BROWSER[h], "end": BROWSER[t], "segments": [segment(h, t, r)], "length": 1.0}}
+                for h, t, r in RELATIONS
+            ]
+        ),
+    ),
+    "Neo4j's HTTP API": (
+        "a.json",
+        json.dumps(
+            {
+                "results": [
+                    {
+                        "data": [
+                            {
+                                "graph": {
+                                    "nodes": list(BROWSER.values()),
+                                    "relationships": [
+                                        {"id": "9", "type": name, "startNode": head, "endNode": tail, "properties": {}}
+                                    ],
+                                }
+                            }
+                            for head, tail, name in ENDS
+                        ]
+                    }
+                ]
+            }
+        ),
+    ),
+    "SIF": ("a.sif", "Marek Lund\tsteers\tHalina\nIda Berg\temploys\tMarek Lund\nHalina\n"),
+    "CX": (
+        "a.cx",
+        json.dumps(
+            [
+                {"metaData": []},
+                {"nodes": [{"@id": node["id"], "n": node["name"]} for node in NODES]},
+                {"edges": [{"@id": 7, "s": head, "t": tail, "i": name} for head, tail, name in ENDS]},
+                {"nodeAttributes": [{"po": 1, "n": "type", "v": "person"}]},
+            ]
+        ),
+    ),
+    "Cytoscape's session": (
+        "a.cyjs",
+        json.dumps(
+            {
+                "data": {"id": "net", "name": "net"},
+                "elements": {
+                    "nodes": [{"data": {"id": str(node["id"]), "name": node["name"]}} for node in NODES],
+                    "edges": [{"data": {"source": str(h), "target": str(t), "interaction": r}} for h, t, r in ENDS],
+                },
+            }
+        ),
+    ),
+    "networkx, adjacency": (
+        "a.json",
+        json.dumps(
+            {
+                "directed": True,
+                "nodes": NODES,
+                "adjacency": [[{"relation": "steers", "id": 2}], [], [{"relation": "employs", "id": 1}]],
+            }
+        ),
+    ),
+    "MCP's memory": (
+        "memory.jsonl",
+        "\n".join(
+            json.dumps(record)
+            for record in (
+                *(
+                    {"type": "entity", "name": name, "entityType": "T", "observations": ["a"]}
+                    for name in NAMED.values()
+                ),
+                *({"type": "relation", "from": h, "to": t, "relationType": r} for h, r, t in TRIPLES),
+            )
+        ),
+    ),
+    "entities and relationships by id": ("a.json", json.dumps({"entities": NODES, "relationships": LINKS})),
+    "entities and relations by name": (
+        "a.json",
+        json.dumps({"entities": NODES, "edges": ["steers", "employs"], "relations": TRIPLES}),
+    ),
+    "LangChain, a list of documents": (
+        "a.json",
+        json.dumps(
+            [
+                {
+                    "nodes": [{"id": name, "type": "T"} for name in (head, tail)],
+                    "relationships": [{"source": {"id": head}, "target": {"id": tail}, "type": relation}],
+                    "source": {"page_content": "Text."},
+                }
+                for head, relation, tail in TRIPLES
+            ]
+        ),
+    ),
+    "triples whose ends are objects": (
+        "a.json",
+        json.dumps([{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]),
+    ),
+    "triples a document": ("a.json", json.dumps([{"passage_id": "", "triples": [triple]} for triple in TRIPLES])),
+    "a suffix in capitals": ("A.CSV", "head,relation,tail\n" + "".join(",".join(triple) + "\n" for triple in TRIPLES)),
+    "KGX, names beside ids": (
+        "a.tsv",
+        "subject\tpredicate\tobject\tsubject_label\tobject_label\tpredicate_label\n"
+        + "".join(f"E:1\tP:1\tE:2\t{h}\t{t}\t{r}\n" for h, r, t in TRIPLES),
+    ),
+    "PrimeKG": (
+        "a.csv",
+        "relation,display_relation,x_id,x_type,x_name,y_id,y_type,y_name\n"
+        + "".join(f"a_b,{r},1,a,{h},2,b,{t}\n" for h, r, t in TRIPLES),
+    ),
+    "head_name": ("a.csv", "head_name,relation_name,tail_name\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
+    "weights with decimal commas": (
+        "a.csv",
+        "\ufeffQuelle;Ziel;Beziehung;weight\n" + "".join(f"{h};{t};{r};3,5\n" for h, r, t in TRIPLES),
+    ),
+    "weights that are missing": (
+        "a.csv",
+        "u,v,label,weight\n" + "".join(f"{h},{t},{r},NA\n" for h, r, t in TRIPLES),
+    ),
     "JSON triples": ("a.json", json.dumps(TRIPLES)),
     "Gephi's edges": (
         "a.csv",
@@ -189,6 +341,50 @@ def test_a_file_of_another_tool_has_its_names_and_relations(tmp_path: Path, form
     assert sorted(graph.names) == ["Halina", "Ida Berg", "Marek Lund"]
     assert sorted(str(graph.triple(at)) for at in range(graph.n_triples)) == [EMPLOYS, STEERS]
     assert [graph.triple(at).passage_id for at in range(2) if str(graph.triple(at)) == EMPLOYS] == ["p2"]
+
+
+TABLES: dict[str, tuple[str, str, str, str]] = {
+    "Gephi": ("edges.csv", "Source,Target,Type,Id,Label", "nodes.csv", "Id,Label"),
+    "Gephi's laboratory": ("ferry [Edges].csv", "Source,Target,Type,Id,Label", "ferry [Nodes].csv", "Id,Label"),
+    "Neo4j's import": ("relationships.csv", ":START_ID(X),:END_ID(X),a,b,:TYPE", "nodes.csv", "key:ID(X),name"),
+    "Neptune": ("edges.csv", "~from,~to,a,b,~label", "nodes.csv", "~id,name:String"),
+    "KGX": ("x_edges.tsv", "subject,object,a,id,predicate", "x_nodes.tsv", "id,name"),
+    "entities": ("relationships.csv", "source_id,target_id,a,b,type", "entities.csv", "id,name"),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize("give_folder", [False, True])
+def test_the_nodes_of_a_table_beside_the_edges_are_read(tmp_path: Path, form: str, *, give_folder: bool) -> None:
+    edges, edge_columns, nodes, node_columns = TABLES[form]
+    delimiter = "\t" if edges.endswith(".tsv") else ","
+    rows = [f"{head},{tail},Directed,{number},{name}" for number, (head, tail, name) in enumerate(ENDS)]
+    (tmp_path / edges).write_text("\n".join((edge_columns, *rows)).replace(",", delimiter))
+    rows = [f"{number},{name}" for number, name in NAMED.items()]
+    (tmp_path / nodes).write_text("\n".join((node_columns, *rows)).replace(",", delimiter))
+    source = graph_of(tmp_path if give_folder else tmp_path / edges)
+    assert sorted(map(str, source.extract(CORPUS).triples)) == [EMPLOYS, STEERS]
+    before = source.fingerprint
+    (tmp_path / nodes).write_text((tmp_path / nodes).read_text().replace("Halina", "Vega"))
+    assert graph_of(tmp_path / edges).fingerprint != before
+
+
+def test_weights_that_only_some_triples_have_are_counted() -> None:
+    rows = [{"head": "Marek Lund", "tail": "Halina", "weight": weight} for weight in (3.0, None)]
+    found = graph_of(rows).extract(CORPUS)
+    assert [triple.strength for triple in found.triples] == [10.0, 5.0]
+    assert found.notes["relations without a weight, of strength 5"] == 1
+
+
+def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(tmp_path: Path) -> None:
+    content = {"docs": [{"passage": CORPUS.contents[0], "extracted_entities": [], "extracted_triples": [TRIPLES[0]]}]}
+    for run in ("a", "b"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "openie_results_ner_x.json").write_text(json.dumps(content))
+    for place in (tmp_path / "a", tmp_path / "a" / "openie_results_ner_x.json"):
+        assert [str(triple) for triple in graph_of(place).extract(CORPUS).triples] == [STEERS]
+    with pytest.raises(ValueError, match="several graphs"):
+        graph_of(tmp_path)
 
 
 def test_an_edge_list_of_pandas_needs_no_relation() -> None:
@@ -266,6 +462,10 @@ def test_how_nodes_are_named_is_counted() -> None:
         ("a.tsv", "Marek Lund\tsteers\tHalina\n" * 2, ["a.tsv", "Marek Lund, steers, Halina", "header"]),
         ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),
         ("a.json", '{"facts": 3}', ["a.json", "dict"]),
+        ("a.json", '{"nodes": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
+        ("a.json", '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]', ["a.json", "record 2", "fact"]),
+        ("a.ttl", "@prefix ex: <http://ex.org/> .", ["a.ttl", "RDF", "head, relation and tail"]),
+        ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
         ("a.dot", "graph {}", ["a.dot", ".dot", ".graphml"]),
         ("a.gexf", "<gexf/>", ["a.gexf", "GEXF"]),
         ("a.gml", "graph [ node [ ] ]", ["a.gml", "GML"]),
