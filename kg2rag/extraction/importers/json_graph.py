@@ -88,7 +88,7 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
 
 
 def _parts(value: Any, file: Path, depth: int) -> Parts:
-    """The nodes and edges in a value, wherever they are in it."""
+    """The nodes and edges in a value, at any depth."""
     parts = Parts([], [])
     if isinstance(value, list) and depth:
         _refuse_mixture(value, file)
@@ -138,7 +138,7 @@ def _is_edge(value: Any) -> bool:
     inner = value["data"] if isinstance(value.get("data"), Mapping) else value
     ends = [inner[column] for field in ("head", "tail") for column in columns_of(field, _columns(inner))[:1]]
     has_objects = any(isinstance(value.get(name), Mapping) for name in ("data", "properties", "attributes"))
-    is_labelled = isinstance(value.get("labels"), list)  # a node of Neo4j, of which a property is called "start"
+    is_labelled = isinstance(value.get("labels"), list)  # a node of Neo4j may have a property "start"
     return len(ends) == 2 and not is_labelled and (has_objects or any(isinstance(end, Mapping) for end in ends))
 
 
