@@ -28,12 +28,13 @@ test-models: $(ALL) ## every path that asks a language model, with a small real 
 		--config-settings cmake.args=-DLLAVA_BUILD=OFF --editable ".[models]"
 	$(BIN)/python eval/models/small_model.py $(ARGS)
 
-check: $(ALL) ## style, types, layers, prose
+check: $(ALL) ## style, types, layers, prose; the kept results that older code made
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python eval/prose.py
+	$(BIN)/python eval/outdated.py
 
 docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks the addresses outside of it
 	$(BIN)/python docs/site/build.py $(ARGS)

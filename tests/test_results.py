@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
+import outdated
 import pages
 import pytest
 import remake
 import studies
 
 import kg2rag
+from kg2rag.evaluation.system_code import CODE, system_code
 from kg2rag.retrievers.systems import SYSTEMS
 from kg2rag.types import Notes
 
@@ -30,6 +33,15 @@ def test_a_kept_comparison_has_the_command_that_makes_it(tmp_path: Path) -> None
     command = "kg2rag compare bundled \\\n  --systems bm25"
     remake.keep(tmp_path / "made", tmp_path / "kept", tmp_path, command)
     assert kg2rag.Comparison.load(tmp_path / "kept").config["command"] == "kg2rag compare bundled --systems bm25"
+
+
+def test_a_comparison_that_older_code_made_is_named_with_its_systems(kept: dict[str, studies.Study]) -> None:
+    older = kept["musique-100"]
+    code = {name: system_code(parameters) for name, parameters in older.config["parameters"].items()}
+    today = SimpleNamespace(config={**older.config, CODE: code}, about=older.about)
+    changed = SimpleNamespace(config={**older.config, CODE: {**code, "dense": "of then"}}, about=older.about)
+    blind = SimpleNamespace(config=changed.config, about=kept["blind-perl"].about)
+    assert outdated.outdated({"today": today, "changed": changed, "blind": blind}) == {"changed": ["dense"]}
 
 
 def test_every_page_of_the_results_is_as_it_is_written(kept: dict[str, studies.Study]) -> None:

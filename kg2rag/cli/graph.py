@@ -164,7 +164,10 @@ def report_graph(
     dataset = data.load()
     report = graph_report(KnowledgeBase.build(dataset.corpus, graph), dataset, hops=hops, seed=data.seed)
     about = report.graph
-    for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links):
+    frames = [about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.links]
+    for frame in frames:
+        if frame.empty:  # without questions nothing is within reach of them
+            continue
         rows = (_cells(row) for row in frame.itertuples(index=False))
         print_table(list(map(str, frame.columns)), rows)
 

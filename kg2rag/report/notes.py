@@ -147,15 +147,16 @@ def _detectable_note(sheet: ScoreSheet) -> str:
         return ""
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
     tests = tested["system"].nunique()
+    questions = f"{n:,} question{'' if n == 1 else 's'}"
+    if least.isna().all():
+        return f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
     texts = []
     for metric in map(str, least.index):
-        if least.isna()[metric]:
-            texts.append(f"none, however large, in {metric}")
-        else:
-            texts.append(f"{least[metric] * sheet.scale(metric):.{sheet.digits(metric)}f} in {metric}")
+        size = "none" if least.isna()[metric] else f"{least[metric] * sheet.scale(metric):.{sheet.digits(metric)}f}"
+        texts.append(f"{size} in {metric}")
     divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
     return (
-        f"Minimum detectable difference from {sheet.baseline} with {n:,} question{'' if n == 1 else 's'}: "
+        f"Minimum detectable difference from {sheet.baseline} with {questions}: "
         f"{', '.join(texts)} (80 % power, level .05{divided}; simulated with the randomisation test; median over "
         "systems)."
     )

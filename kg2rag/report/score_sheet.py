@@ -11,6 +11,8 @@ import pandas as pd
 
 TUNED, LARGER = "†", "‡"
 """Mark a system with a parameter that was chosen with access to this set, and one that returns more than the others."""
+PRIVATE_LOADERS = ("from_folder", "from_texts", "from_frames")
+"""Loaders of documents of the user: no parameter was chosen on these, whatever their name."""
 MACRO = "macro-average"
 """Heads the mean over several data sets."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
@@ -75,7 +77,10 @@ class ScoreSheet:
     @property
     def tuned(self) -> dict[str, list[str]]:
         """System -> its parameters that were chosen with access to questions, or scores, of this public set."""
-        name = self.config.get("data", {}).get("name", "")
+        data = self.config.get("data", {})
+        if data.get("source", {}).get("loader") in PRIVATE_LOADERS:
+            return {}
+        name = data.get("name", "")
         tuned = {}
         for system, numbers in self.config.get("tuning", {}).items():
             parameters = [number["what"] for number in numbers if _is_among(name, number["sets"])]
@@ -98,7 +103,8 @@ class ScoreSheet:
 
 def _is_among(name: str, sets: list[str]) -> bool:
     """Whether a data set is one of these, or a part of one: "musique-100" is a part of "musique"."""
-    return any(name.startswith(known.split("-")[0]) for known in sets)
+    words = name.split("-")
+    return any(word.startswith(known.split("-")[0]) for known in sets for word in words)
 
 
 class Cell(NamedTuple):

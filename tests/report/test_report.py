@@ -242,3 +242,26 @@ def test_no_control_character_of_a_name_reaches_the_terminal(scores) -> None:
     config = {"data": {**CONFIG["data"], "name": escape}, "remarks": {escape: escape}}
     text = printed(sheet(hostile, ms_per_query=names, baseline=f"dense{escape}", config=config), 200)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
+
+
+@pytest.mark.parametrize(
+    ("loader", "name", "is_marked"),
+    [
+        ("from_folder", "docs", False),  # a folder of the user, with the name of a public set
+        ("beir", "anthropic-docs", True),
+        ("musique", "musique", True),
+        ("beir", "nfcorpus", False),
+    ],
+)
+def test_a_set_is_in_view_of_a_choice_by_loader_and_name(
+    loader: str, name: str, is_marked: bool, scores: pd.DataFrame
+) -> None:
+    tuning = {"dense": [{"what": "weights", "sets": ["musique-100", "docs"]}]}
+    config = {"data": {"name": name, "source": {"loader": loader}}, "tuning": tuning}
+    assert bool(sheet(scores, config=config).tuned) == is_marked
+
+
+def test_too_few_questions_for_any_difference_are_named_once(scores: pd.DataFrame) -> None:
+    text = " ".join(notes(sheet(scores.assign(detectable=float("nan")))))
+    assert text.count("however large") == 1
+    assert "6 questions detect no difference from dense" in text
