@@ -23,7 +23,8 @@ def main() -> None:
     studies = read()
     comparisons = outdated(studies)
     for name, systems in comparisons.items():
-        print(f"eval/results/{name}: other code today: {len(systems)} of {len(studies[name].config['systems'])} systems")
+        n_systems = len(studies[name].config["systems"])
+        print(f"eval/results/{name}: the code of {len(systems)} of {n_systems} systems is another today")
     if comparisons:
         print(f"To remake them: python eval/remake.py DATA {' '.join(comparisons)}")
 
