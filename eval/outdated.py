@@ -14,7 +14,8 @@ from kg2rag.evaluation.system_code import outdated_systems
 
 def outdated(studies: Mapping[str, Study]) -> dict[str, list[str]]:
     """Name of each comparison with a system whose code is another today -> these systems."""
-    systems = {name: outdated_systems(study.config) for name, study in studies.items() if study.about["page"] != "blind"}
+    remade = {name: study for name, study in studies.items() if study.about["page"] != "blind"}
+    systems = {name: outdated_systems(study.config) for name, study in remade.items()}
     return {name: changed for name, changed in systems.items() if changed}
 
 
