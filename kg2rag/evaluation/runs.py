@@ -122,11 +122,12 @@ def run(
         entries = [cache.find(block) for block in blocks]
     missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
+    if missing:
+        worker.prepare(missing)
     rankings, abouts = list[Ranking](), list[dict[str, Any]]()
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
             if entry is None:
-                worker.prepare(missing)
                 block_rankings, about = worker.run(block)
             else:
                 block_rankings, about = _read(entry, data)
@@ -254,9 +255,7 @@ class _Worker:
         return _read(self.cache.write(queries, rankings, about, fresh=self.fresh), self.data)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Build what is needed, once; what a first batch builds or compiles is no part of the time per query."""
-        if self.environment:
-            return
+        """Build what is needed; what a first batch builds or compiles is no part of the time per query."""
         self.environment = environment()
         started = time.perf_counter()
         if self.walk is not None:
