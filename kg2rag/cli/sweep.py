@@ -21,6 +21,7 @@ def sweep(
     workers: WorkerOptions,
     file: Path | None = arg(None, "A sweep file; eval/sweeps has some."),
     path: Path | None = opt(None, "File or folder of the set.", "--path"),
+    questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents."),
     plan: bool = opt(False, "Print the configurations and run nothing.", "--plan"),
     run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run"),
     report: bool = opt(False, "Report on what was run.", "--report"),
@@ -38,7 +39,7 @@ def sweep(
         return
     if file is None:
         raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
-    planned = read_sweep(file, path=path, hosts=allow_host or ())
+    planned = read_sweep(file, path=path, questions=questions, hosts=allow_host or ())
     if plan:
         print_line(planned.plan())
         return

@@ -58,6 +58,7 @@ class SweepInputs:
 
     data: str | QADataset
     path: str | Path | None
+    questions: str | Path | None
     setting: str | None
     limit: int | None
     graphs: GraphSources
@@ -73,10 +74,16 @@ class SweepInputs:
         from kg2rag.datasets import load
 
         if not isinstance(self.data, QADataset):
-            return load(self.data, path=self.path, setting=self.setting, limit=self.limit)
-        if self.path or self.setting or self.limit:
-            raise ValueError("A data set that is given as an object has its path, setting and limit already.")
-        return self.data
+            data = load(self.data, path=self.path, questions=self.questions, setting=self.setting, limit=self.limit)
+        elif self.path or self.questions or self.setting or self.limit:
+            raise ValueError(
+                "A data set that is given as an object has its path, questions, setting and limit already."
+            )
+        else:
+            data = self.data
+        if not data.questions:
+            raise ValueError(f"{data.name} has no questions with gold. Give a file of them: --questions FILE.")
+        return data
 
     @cached_property
     def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:

@@ -48,7 +48,7 @@ class Sweep:
 
     Parameters
     ----------
-    data : name of a set for `kg2rag.load`, with `path`, `setting` and `limit`, or a `QADataset`.
+    data : a set or a folder for `kg2rag.load`, with `path`, `questions`, `setting` and `limit`, or a `QADataset`.
     systems : name in the catalogue -> parameter -> a value or a list of values; all combinations are run. A
         list of such mappings runs one after the other. The defaults of each system are run as well.
     graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind
@@ -67,6 +67,7 @@ class Sweep:
     systems: Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]]
     name: str = "sweep"
     path: str | Path | None = None
+    questions: str | Path | None = None
     setting: str | None = None
     limit: int | None = None
     graphs: GraphSources = "mentions"
@@ -236,11 +237,17 @@ class Sweep:
 
 
 def read_sweep(
-    file: str | Path, *, path: str | Path | None = None, store: Store | None = None, hosts: Collection[str] = ()
+    file: str | Path,
+    *,
+    path: str | Path | None = None,
+    questions: str | Path | None = None,
+    store: Store | None = None,
+    hosts: Collection[str] = (),
 ) -> Sweep:
     """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
 
     `path` : file or folder of the data; no sweep file contains it, because those are shared and data are not.
+    `questions` : a file of questions about the user's documents.
     `hosts` : the hosts of endpoints that the file may name; passages and questions would be sent to them.
     """
     file = Path(file)
@@ -252,7 +259,7 @@ def read_sweep(
         _check_names(given)
         named = {"name": str(given.get("name", file.stem)), "data": about["name"]}
         with allowed_hosts(hosts):  # every name is read here once
-            sweep = Sweep(**{**given, **about, **named}, path=path, store=store)
+            sweep = Sweep(**{**given, **about, **named}, path=path, questions=questions, store=store)
             _ = sweep.embedder
         return sweep
     except ValueError as error:

@@ -11,7 +11,8 @@ HEAD = """\
 # kg2rag sweep FILE --run     runs those that are not stored, then reports
 # Remove the signs # before a table and its parameters to run it. A list gives several values; all combinations run.
 name = {name}
-data = {data}                          # a set that `kg2rag datasets list` names; --path names its files
+data = {data}                          # a set (`kg2rag datasets list`), or a folder
+# The command line names files: --path those of the set, --questions the questions about a folder.
 k = 20                                # hits per query
 metrics = ["recall@5", "recall@2", "all_recall@5", "mrr@10"]
 # objective = "recall@5"              # selects the configuration; the first metric by default

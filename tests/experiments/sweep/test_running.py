@@ -201,3 +201,22 @@ def test_the_command_plans_runs_and_reports(
     before = bytes_of(tmp_path / "out")
     assert command("--report")[0] == 0
     assert bytes_of(tmp_path / "out") == before
+
+
+def test_a_sweep_runs_on_the_documents_and_questions_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "wiki").mkdir()
+    for name in ("apple", "pear", "plum", "quince"):
+        (tmp_path / "wiki" / f"{name}.md").write_text(f"# {name.title()}\n\nThe {name} is a fruit of a tree.\n")
+    asked = tmp_path / "asked.csv"
+    asked.write_text(
+        "question,gold\n" + "".join(f"Which tree has the {name}?,{name}.md\n" for name in ("apple", "pear"))
+    )
+    file = tmp_path / "sweep.toml"
+    file.write_text(f'data = "{tmp_path / "wiki"}"\nmetrics = ["recall@5"]\n[systems.bm25]\nk1 = [0.5]\n')
+    sweep = read_sweep(file, questions=asked, store=Store(tmp_path / "store"))
+    assert [question.text for question in sweep.dataset.questions] == [
+        "Which tree has the apple?",
+        "Which tree has the pear?",
+    ]
+    with pytest.raises(ValueError, match="--questions"):
+        _ = read_sweep(file).dataset
