@@ -6,8 +6,6 @@ Two notebooks read public sets beside the checkout; without these they are skipp
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,16 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared")) / "data"
 PUBLIC = ("11_other_corpora.ipynb", "12_public_sets.ipynb")
 TIMEOUT_SECONDS = 3600  # a cell that hangs
-STORE = "KG2RAG_TEST_STORE"
-"""Environment variable with the store of a whole session: notebooks and tests encode each text once."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the store of the session, which its workers inherit."""
-    if STORE not in os.environ:
-        folder = tempfile.mkdtemp(prefix="kg2rag-tests-")
-        os.environ[STORE] = folder
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -66,8 +54,6 @@ class NotebookRun(pytest.Item):
 
     def prepare(self, patch: pytest.MonkeyPatch) -> None:
         """Tell notebooks of public sets where these are, and no other: notebook 07 would run the whole ledger."""
-        patch.setenv("KG2RAG_STORE", os.environ[STORE])
-        patch.setenv("KG2RAG_DTYPE", "float32")
         patch.setenv("TQDM_DISABLE", "1")
         patch.delenv("KG2RAG_DATA", raising=False)
         if self.path.name not in PUBLIC:

@@ -14,10 +14,15 @@ from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the encoder comes from the offline package
-
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that take minutes, but in `make test-all`."""
+    for item in items:
+        if item.get_closest_marker("full") and os.environ.get("KG2RAG_FULL") != "1":
+            item.add_marker(pytest.mark.skip(reason="takes minutes: make test-all, or KG2RAG_FULL=1"))
 
 
 def _shared(part: str) -> Path:
@@ -49,24 +54,18 @@ def shared_exports() -> Path:
 
 
 @pytest.fixture(scope="session")
-def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store that all tests, notebooks and workers of the session share, so that no text is encoded twice."""
-    if "KG2RAG_TEST_STORE" in os.environ:  # of a session with notebooks
-        return Store(os.environ["KG2RAG_TEST_STORE"])
-    base = tmp_path_factory.getbasetemp()
-    return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "store")
+def session_store() -> Store:
+    """The store that all tests, notebooks and workers of the session share, so that no text is encoded twice."""
+    return Store()
 
 
 @pytest.fixture(scope="session")
 def kb(session_store: Store) -> KnowledgeBase:
-    """The random world of `kg2rag.testing.worlds`: 300 passages, 80 names, 400 facts, the real encoder in float32.
-
-    In half precision the last bits of a vector depend on what is encoded with it.
-    """
+    """The random world of `kg2rag.testing.worlds`: 300 passages, 80 names, 400 facts, the real encoder."""
     from kg2rag.compute import SentenceEncoder
     from kg2rag.testing import worlds
 
-    return worlds.build(session_store, SentenceEncoder(dtype="float32"))
+    return worlds.build(session_store, SentenceEncoder())
 
 
 @pytest.fixture

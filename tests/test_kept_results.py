@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from io import StringIO
@@ -114,10 +113,10 @@ def test_headline_numbers_are_of_float32(name: str) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(
+    "name", [*IN_CI, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in IN_CI)]
+)
 def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Path) -> None:
-    if name not in IN_CI and not os.environ.get("KG2RAG_FULL"):
-        pytest.skip("the other sets: set KG2RAG_FULL=1")
     config, per_query = config_of(name), per_query_of(name)
     data = loaded(config, name, shared_data)
     once = set(per_query["system"]) - set(config["seeds"])  # type: ignore[call-overload]

@@ -87,8 +87,8 @@ def test_no_context_is_longer_than_its_budget(films: KnowledgeBase, tokens: int,
 
 
 def test_as_many_rankings_as_queries_are_needed(films: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="1 queries, but 0 rankings"):
+    with pytest.raises(ValueError, match="1 .*0 "):
         assemble(films, [ASKED], [])
-    with pytest.raises(ValueError, match="tokens must be"):
+    with pytest.raises(ValueError, match="tokens"):
         assemble(films, [], [], tokens=0)
     assert assemble(films, [ASKED], [replace(ranking(films), query_id="other")], tokens=60)[0].citations

@@ -179,7 +179,7 @@ def test_settings_are_json_where_they_can_be_and_text_otherwise(given: str, pars
 
 @pytest.mark.parametrize("given", ["", "bm25", "bm25=1", ".k1=1", "bm25.=1", "=1"])
 def test_settings_of_another_form_are_refused(given: str) -> None:
-    with pytest.raises(ValueError, match=r"write system\.parameter=value"):
+    with pytest.raises(ValueError, match=r"system\.parameter=value"):
         parse_settings([given])
 
 

@@ -86,7 +86,7 @@ def test_the_example_loads_after_its_line(registered: str, folder: Path, write: 
     assert "loading: questions without an article left out" in lint(data)["check"].tolist()
     assert set(data.source["files"]) == {"articles.jsonl", "quiz.jsonl"}  # type: ignore[call-overload]
     write("data/quiz.jsonl", [{**QUIZ[0], "articles": ["eve"]}])
-    with pytest.raises(ValueError, match=r"quiz\.jsonl, line 1: articles names 'eve', which articles\.jsonl lacks"):
+    with pytest.raises(ValueError, match=r"quiz\.jsonl, line 1: .*'eve'.*articles\.jsonl"):
         kg2rag.load(registered, path=folder)
 
 

@@ -62,7 +62,7 @@ def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidat
 def test_gold_that_the_corpus_lacks_is_named(hotpot, tiny):
     with pytest.raises(ValueError, match=r"record 1 \('h1'\).*'Ed Wood'.*tiny_corpus"):
         tiny(CORPUS[:2], hotpot)
-    with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: field 'text' is empty"):
+    with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: .*'text'"):
         tiny([*CORPUS, {"title": "Void", "text": " "}])
     with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
         tiny(CORPUS, [{"id": "q", "question": "Why?"}])

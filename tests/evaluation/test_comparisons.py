@@ -79,7 +79,7 @@ def test_what_is_no_set_or_has_systems_of_no_set_is_refused(data, sets, build, g
 
 def test_other_systems_on_another_set_have_no_macro_average(data, sets, build):
     systems = {"all": build(data), "two": {"dense": build(data)["dense"]}}
-    with pytest.raises(ValueError, match=r"The systems on 'two' are \['dense'\], those on 'all' \['dense', 'better'\]"):
+    with pytest.raises(ValueError, match=r"'two'.*\['dense'\].*'all'.*\['dense', 'better'\]"):
         compare(systems, sets, metrics=["recall@2"])
 
 
@@ -95,9 +95,9 @@ def test_what_is_saved_comes_back(result, tmp_path: Path):
 
 def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way_round(result, tmp_path: Path):
     result.save(tmp_path)
-    with pytest.raises(DataError, match=r"holds comparisons on several sets: sets\.json is in the way"):
+    with pytest.raises(DataError, match=r"sets\.json"):
         result["all"].save(tmp_path)
-    with pytest.raises(DataError, match=r"holds one comparison: config\.json is in the way"):
+    with pytest.raises(DataError, match=r"config\.json"):
         result.save(tmp_path / "all")
 
 

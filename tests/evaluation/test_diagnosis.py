@@ -94,12 +94,12 @@ def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QAD
 
 def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: Path) -> None:
     compare({"told": told}, data, metrics=["recall@2"], k=10).save(tmp_path)
-    with pytest.raises(ValueError, match=r"loaded from files.*kg2rag\.waterfall"):
+    with pytest.raises(ValueError, match=r"kg2rag\.waterfall"):
         Comparison.load(tmp_path).waterfall("told")
     run = replace(told, rows=(2, 0, 4)).retrieve_batch(data.queries, 10)
-    with pytest.raises(ValueError, match="'told', query 'q1': its trace returns other passages"):
+    with pytest.raises(ValueError, match="'told', query 'q1'"):
         waterfall("told", told, data, k=2, run=run)
-    with pytest.raises(TypeError, match="'mute' has no trace_batch"):
+    with pytest.raises(TypeError, match="'mute'.*trace_batch"):
         waterfall("mute", object(), data)  # type: ignore[arg-type]
 
 

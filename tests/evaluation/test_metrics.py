@@ -45,7 +45,7 @@ def test_the_last_hop_is_the_passage_that_ends_a_chain(rankings, data):
     )
     frame = evaluate(rankings, replace(data, questions=questions), ["last_hop@1", "last_hop@2"])
     assert frame.to_numpy().T.tolist() == [[0, 0, 0], [1, 0, 1]]
-    with pytest.raises(ValueError, match="'q1' has no chain"):
+    with pytest.raises(ValueError, match="'q1'"):
         evaluate(rankings, data, ["last_hop@2"])
     with pytest.raises(ValueError, match="documents"):
         evaluate(rankings, replace(data, questions=questions), ["last_hop@2"], unit="document")
@@ -195,7 +195,7 @@ def test_passages_of_a_document_number_its_sentences_on_and_on(paragraphs):
 
 
 def test_what_cannot_be_judged_by_sentence_is_refused(rankings, data, paragraphs):
-    with pytest.raises(ValueError, match=r"3 of 3 questions have no supporting sentences \(first: 'q1'\)"):
+    with pytest.raises(ValueError, match=r"3 of 3 .*'q1'"):
         evaluate(rankings, data, ["support_f1"])
     bare = replace(paragraphs, corpus=Corpus.from_passages(paragraphs.corpus))
     with pytest.raises(ValueError, match=r"no sentences"):

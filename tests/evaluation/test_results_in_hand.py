@@ -52,16 +52,16 @@ def test_a_strategy_is_named_over_several_graphs(kb_of) -> None:
 
 
 def test_a_parameter_that_does_not_exist_is_answered_with_the_one_that_was_meant(result, data) -> None:
-    with pytest.raises(TypeError, match="Did you mean 'k'"):
+    with pytest.raises(TypeError, match="'k'"):
         compare(["bm25"], data, top_k=3)
-    with pytest.raises(TypeError, match="Did you mean 'baseline'"):
+    with pytest.raises(TypeError, match="'baseline'"):
         compare(["bm25"], data, base_line="bm25")
     with pytest.raises(TypeError, match=r"options=CompareOptions\(seed=…\)"):
         compare(["bm25"], data, seed=1)
     kb = kg2rag.KnowledgeBase.build(data.corpus)
-    with pytest.raises(TypeError, match="Did you mean 'k'"):
+    with pytest.raises(TypeError, match="'k'"):
         kb.retrieve("notes", top_k=3)
-    with pytest.raises(TypeError, match="Did you mean 'stemmer'"):
+    with pytest.raises(TypeError, match="'stemmer'"):
         kg2rag.BM25(kb, stemer="none")
     with pytest.raises(TypeError, match="min_gain"):
         result.verdict(worth=0.1)
@@ -85,7 +85,7 @@ def test_two_systems_are_set_side_by_side_question_by_question(result) -> None:
     assert against_baseline[["query_id", "difference"]].to_numpy().tolist() == [["q2", -1.0], ["q1", -0.5]]
     with pytest.raises(ValueError, match=r"differences\(metric='mrr@10'\)"):
         result.differences("mrr@10")
-    with pytest.raises(ValueError, match="Did you mean 'dense'"):
+    with pytest.raises(ValueError, match="'dense'"):
         result.differences("denser")
 
 

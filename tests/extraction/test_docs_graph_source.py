@@ -65,9 +65,9 @@ def test_the_example_reads_the_links_of_the_corpus(module: ModuleType, links: Pa
 
 def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, links: Path) -> None:
     links.write_text("Ed Wood\tTim Burton\nEd Wood\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"links\.tsv, record 2: line is 'Ed Wood'; needed: two titles with a tab"):
+    with pytest.raises(ValueError, match=r"links\.tsv, record 2: .*'Ed Wood'"):
         module.PageLinks(links).extract(CORPUS)
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv does not exist\. Give a file of links, two titles"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv"):
         module.PageLinks(links.with_name("nowhere.tsv"))
 
 
@@ -94,7 +94,7 @@ def installed(module: ModuleType, tmp_path: Path) -> Path:
 
 def test_a_package_registers_a_source_by_an_entry_point(installed: Path, links: Path) -> None:
     assert sources.SOURCES.build(f"pagelinks({links})").extract(CORPUS).triples == (LINK,)
-    with pytest.raises(ValueError, match=r"Known: .*, pagelinks, .*Did you mean 'pagelinks'"):
+    with pytest.raises(ValueError, match="pagelinks, .*'pagelinks'"):
         sources.SOURCES.build("page_links(x)")
 
 

@@ -96,7 +96,7 @@ def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]]
 def test_any_other_reply_is_an_error_that_names_the_query(
     weights_of: Callable[[str], list[float]], reply: str, reason: str
 ) -> None:
-    with pytest.raises(CompletionError, match=r"output: query 'q7' \('streamingTextRespons'\)") as error:
+    with pytest.raises(CompletionError, match=r"'q7' \('streamingTextRespons'\)") as error:
         weights_of(reply)
     assert reason in str(error.value)
 

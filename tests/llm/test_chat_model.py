@@ -531,7 +531,7 @@ def test_a_missing_key_names_the_variable_and_this_machine_needs_none(server, as
 @pytest.mark.parametrize("key", ["sk-0123456789\nabcdef", "sk-0123456789 abcdef", "sk-0123456789ébcdef"])
 def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, ask_model, monkeypatch, key):
     monkeypatch.setenv("KG2RAG_TEST_KEY", key)
-    with pytest.raises(ValueError, match="KG2RAG_TEST_KEY holds a blank, a line break or a character") as raised:
+    with pytest.raises(ValueError, match="KG2RAG_TEST_KEY") as raised:
         ask_model(server).complete("p")
     assert key[:8] not in str(raised.value)
     assert raised.value.__cause__ is None
@@ -649,7 +649,7 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
     with serving() as server:
         with pytest.raises(ValueError, match="needs both prices"):
             ask_model(server, spending=Spending(max_cost=1.0))
-        with pytest.raises(ValueError, match="needs max_tokens"):
+        with pytest.raises(ValueError, match="max_tokens"):
             ask_model(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
     with pytest.raises(ValueError, match="max_calls"):
         Spending(max_calls=0)

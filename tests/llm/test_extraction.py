@@ -173,7 +173,7 @@ def test_a_limit_asks_about_the_first_passages_and_counts_the_others(server, ext
 
 def test_a_failure_is_raised_with_its_passage_and_cause_and_the_rest_is_kept(extractor):
     failing = serve(lambda prompt, _: "prose" if "Ann1 " in prompt else None)
-    with failing as server, pytest.raises(ExtractionError, match="the first: 'p1', entities: output:") as raised:
+    with failing as server, pytest.raises(ExtractionError, match="'p1', entities") as raised:
         extractor(server).extract(corpus(3))
     assert raised.value.run.extraction.triples == triples(1) + triples(3)[4:]
 
@@ -359,7 +359,7 @@ def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
 
 
 def test_a_style_that_names_no_triples_or_is_unknown_is_refused(server, extractor):
-    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, Entities then Facts, or a GraphSchema"):
+    with pytest.raises(ValueError, match="Entities.* Facts, .*GraphSchema"):
         PromptStyle("own", "passage", STYLES["openie"].steps[:1])
-    with pytest.raises(ValueError, match=r"Unknown style 'ner'\. Known: kg2rag, openie"):
+    with pytest.raises(ValueError, match="'ner'.*kg2rag, openie"):
         extractor(server, "ner")

@@ -34,7 +34,7 @@ def test_long_names_are_cut_with_a_sign_of_it() -> None:
 
 
 def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"100 nodes cannot be read: draw graph\.ego"):
+    with pytest.raises(ValueError, match=r"100 .*graph\.ego"):
         network(nx.path_graph(100))
 
 

@@ -1,4 +1,4 @@
-"""What the systems reach on public sets. The longest runs only where KG2RAG_FULL=1 is set: it encodes 2wiki-1000."""
+"""The recall of systems on public sets."""
 
 from __future__ import annotations
 

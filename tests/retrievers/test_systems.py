@@ -60,7 +60,7 @@ def test_names_that_say_nothing_clear_are_refused(kb: KnowledgeBase, wanted: lis
 
 
 def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match=r"set for 'bm25', which is not compared\. Compared: dense\."):
+    with pytest.raises(ValueError, match="'bm25'.*dense"):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
 
 
@@ -99,7 +99,7 @@ def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pyte
 
 
 def test_a_file_can_name_no_module(kb) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(ValueError, match="Unknown system 'os:system'"):
+    with pytest.raises(ValueError, match="'os:system'"):
         systems.build("os:system", kb)
-    with pytest.raises(ValueError, match="Unknown system 'os:system'"):
+    with pytest.raises(ValueError, match="'os:system'"):
         systems.build_all(kb, ["os:system"])

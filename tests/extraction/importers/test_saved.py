@@ -64,7 +64,7 @@ def test_a_record_without_a_field_is_named(folder: Path) -> None:
     about = json.loads((folder / "build.json").read_text())
     (folder / "build.json").write_text(json.dumps({**about, "files": {}}))
     (folder / "extraction" / "triples.jsonl").write_text('{"head": "a"}\n')
-    with pytest.raises(ValueError, match=r"triples\.jsonl, record 1: relation is .*Field required"):
+    with pytest.raises(ValueError, match=r"triples\.jsonl, record 1: relation"):
         SavedGraph(folder).extract(corpus(3))
 
 
@@ -79,10 +79,10 @@ def test_a_folder_without_a_graph_of_ours_says_what_to_give(folder: Path) -> Non
     with pytest.raises(FileNotFoundError, match="is no folder"):
         SavedGraph(folder / "nowhere")
     (folder / "build.json").write_text('{"name": "webpack"}')
-    with pytest.raises(ValueError, match=r"build\.json is not what `kg2rag build` writes \(Field required\)"):
+    with pytest.raises(ValueError, match=r"build\.json.*kg2rag build"):
         SavedGraph(folder)
     (folder / "build.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"has no build\.json"):
+    with pytest.raises(FileNotFoundError, match=r"build\.json"):
         SavedGraph(folder)
 
 
@@ -97,7 +97,7 @@ def test_the_same_build_may_be_written_again_and_replaces_the_folder(folder: Pat
 
 
 def test_the_graph_of_another_corpus_and_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds the graph of Mentions\(.* over notes .*--force to replace it"):
+    with pytest.raises(ValueError, match=r"Mentions\(.* notes .*--force"):
         check_free(folder, Mentions(), corpus(4))
     (tmp_path / "strangers").mkdir()
     (tmp_path / "strangers" / "entities.parquet").write_bytes(b"theirs")
@@ -120,7 +120,7 @@ def test_failures_are_written_over_and_leave_an_older_graph_readable(folder: Pat
 
 def test_a_build_that_breaks_leaves_the_folder_as_it_was(folder: Path) -> None:
     stranger = Extraction((Triple("a", "r", "b", "nowhere"),))
-    with pytest.raises(ValueError, match="names passage 'nowhere'"):
+    with pytest.raises(ValueError, match="'nowhere'"):
         write_graph(folder, stranger, corpus(3), Mentions(), corpus_name="notes")
     assert SavedGraph(folder).extract(corpus(3)) == FOUND
     assert read_about(folder).corpus.name == "notes"

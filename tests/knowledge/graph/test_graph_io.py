@@ -77,7 +77,7 @@ def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> Non
     at = table.column_names.index("description")
     for damaged in (table.drop_columns(["description"]), table.set_column(at, "description", pa.array([None, "x"]))):
         pq.write_table(damaged, file)
-        with pytest.raises(ValueError, match="column 'description'"):
+        with pytest.raises(ValueError, match="'description'"):
             KnowledgeGraph.load(tmp_path, CORPUS)
 
 
@@ -103,7 +103,7 @@ def test_a_missing_file_and_a_passage_that_another_corpus_lacks_are_named(
     with pytest.raises(ValueError, match=r"mentions.parquet.*'p0'"):
         KnowledgeGraph.load(tmp_path, other)
     (tmp_path / "mentions.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks mentions\.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"mentions\.parquet"):
         KnowledgeGraph.load(tmp_path, CORPUS)
 
 

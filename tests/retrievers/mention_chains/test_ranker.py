@@ -78,7 +78,7 @@ def test_a_malformed_file_is_refused_by_what_is_wrong_in_it(
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"coefficients must be .* a file written by .*, not 'none.toml'"):
+    with pytest.raises(ParameterError, match=r"coefficients.*'none\.toml'"):
         read_coefficients("none.toml")
 
 

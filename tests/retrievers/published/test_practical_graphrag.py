@@ -59,7 +59,7 @@ def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
     assert PracticalGraphRAG(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
     dense_only = PracticalGraphRAG(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
     assert dense_only.passage_ids == Dense(kb).retrieve("Ada").passage_ids
-    with pytest.raises(ValueError, match=r"One of passage_weight, .* must be above 0"):
+    with pytest.raises(ValueError, match="passage_weight"):
         PracticalGraphRAG(kb, passage_weight=0, entity_weight=0, relation_weight=0)
 
 
