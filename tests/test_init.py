@@ -67,5 +67,5 @@ def test_dir_lists_the_public_names() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="kg2rag.*retriever"):
+    with pytest.raises(AttributeError, match=r"kg2rag.*retriever"):
         kg2rag.retriever  # noqa: B018

@@ -87,7 +87,7 @@ def test_no_context_is_longer_than_its_budget(films: KnowledgeBase, tokens: int,
 
 
 def test_as_many_rankings_as_queries_are_needed(films: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="1 .*0 "):
+    with pytest.raises(ValueError, match=r"1 .*0 "):
         assemble(films, [ASKED], [])
     with pytest.raises(ValueError, match="tokens"):
         assemble(films, [], [], tokens=0)

@@ -122,7 +122,7 @@ def test_a_new_question_goes_to_one_system_with_its_parameters(store: Path) -> N
 
 
 def test_an_unknown_id_or_system_is_refused(store: Path) -> None:
-    with pytest.raises(ValueError, match="bundled.*'q9999'"):
+    with pytest.raises(ValueError, match=r"bundled.*'q9999'"):
         explain(store, "q9999", "--systems", "bm25")
     with pytest.raises(ValueError, match="'nope'"):
         explain(store, "q001", "--systems", "nope")

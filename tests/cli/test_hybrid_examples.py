@@ -172,7 +172,7 @@ def test_a_name_is_told_from_names_that_are_nearly_the_same(
 def test_what_is_nearly_an_id_of_the_set_is_refused_and_another_word_is_a_query(
     library: Path, session_store: Store
 ) -> None:
-    with pytest.raises(ValueError, match="'q17'.*q1"):
+    with pytest.raises(ValueError, match=r"'q17'.*q1"):
         asked(library, session_store, "q17")
     assert "unknown: the question is new to the set" in asked(library, session_store, "useChat")
 

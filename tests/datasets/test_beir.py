@@ -29,7 +29,7 @@ def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
         "queries without a relevant document in this split left out": 2,
     }
     assert load("beir", path=folder, split="dev").qrels == {"q3": {"d2": 1}}
-    with pytest.raises(ValueError, match="nano.*'train'.*dev, test"):
+    with pytest.raises(ValueError, match=r"nano.*'train'.*dev, test"):
         load("beir", path=folder, split="train")
 
 

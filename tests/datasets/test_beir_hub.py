@@ -87,7 +87,7 @@ def test_what_is_not_ours_to_repair_is_left_out_and_counted(cached: Copy) -> Non
 def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(cached: Copy) -> None:
     cached(qrels={"dev.tsv": QRELS["train.tsv"], "test.tsv": QRELS["test.tsv"]})
     assert load("beir/arguana", split="validation").qrels == {"2": {"0013": 1}}
-    with pytest.raises(ValueError, match="beir/arguana.*'train'.*dev, test"):
+    with pytest.raises(ValueError, match=r"beir/arguana.*'train'.*dev, test"):
         load("beir/arguana", split="train")
 
 

@@ -12,7 +12,7 @@ def test_every_set_is_registered_under_its_own_name_with_its_licence():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="'hotpot'.*2wiki, .*beir/scifact.*hotpotqa"):
+    with pytest.raises(ValueError, match=r"'hotpot'.*2wiki, .*beir/scifact.*hotpotqa"):
         load("hotpot")
 
 

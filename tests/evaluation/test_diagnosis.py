@@ -99,7 +99,7 @@ def test_what_has_no_waterfall_says_why(data: QADataset, told: Told, tmp_path: P
     run = replace(told, rows=(2, 0, 4)).retrieve_batch(data.queries, 10)
     with pytest.raises(ValueError, match="'told', query 'q1'"):
         waterfall("told", told, data, k=2, run=run)
-    with pytest.raises(TypeError, match="'mute'.*trace_batch"):
+    with pytest.raises(TypeError, match=r"'mute'.*trace_batch"):
         waterfall("mute", object(), data)  # type: ignore[arg-type]
 
 

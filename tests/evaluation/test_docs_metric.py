@@ -53,5 +53,5 @@ def test_the_example_is_known_by_name_once_a_package_registers_it(
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
     assert Metric.parse("last_gold").function is page["last_gold"]
-    with pytest.raises(ValueError, match="'last_glod'.*r-precision, last_gold, rbp"):
+    with pytest.raises(ValueError, match=r"'last_glod'.*r-precision, last_gold, rbp"):
         Metric.parse("last_glod")

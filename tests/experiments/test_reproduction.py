@@ -126,7 +126,7 @@ def test_a_row_is_remade_by_its_command(ledger: Ledger, result: Reproduction, tm
     only = result.frame["command"].iloc[0].split('"')[1]
     again = reproduce([ledger], tmp_path, only=only, progress=False).frame
     assert list(again["ours"].dropna()) == list(result.frame["ours"][:4])
-    with pytest.raises(ValueError, match="'nothing such'.*paper/BM25, paper/Dense, paper/Oracle"):
+    with pytest.raises(ValueError, match=r"'nothing such'.*paper/BM25, paper/Dense, paper/Oracle"):
         reproduce([ledger], tmp_path, only="nothing such", progress=False)
 
 

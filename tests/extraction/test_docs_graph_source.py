@@ -94,7 +94,7 @@ def installed(module: ModuleType, tmp_path: Path) -> Path:
 
 def test_a_package_registers_a_source_by_an_entry_point(installed: Path, links: Path) -> None:
     assert sources.SOURCES.build(f"pagelinks({links})").extract(CORPUS).triples == (LINK,)
-    with pytest.raises(ValueError, match="pagelinks, .*'pagelinks'"):
+    with pytest.raises(ValueError, match=r"pagelinks, .*'pagelinks'"):
         sources.SOURCES.build("page_links(x)")
 
 

@@ -100,7 +100,7 @@ def test_a_failed_answer_is_counted_and_the_table_is_over_what_all_answered(data
 
 def test_a_set_without_answers_and_no_system_are_refused_before_any_work(data, kb, server) -> None:
     blank = from_frames(PASSAGES, QUESTIONS.drop(columns="answers"), name="pottery")
-    with pytest.raises(ValueError, match="pottery: 2 of 2 .*'q1'"):
+    with pytest.raises(ValueError, match=r"pottery: 2 of 2 .*'q1'"):
         compare_answers({"bm25": BM25(kb)}, blank, kb, Reader(model(server, kb)))
     with pytest.raises(ValueError, match="cannot name a file"):
         compare_answers({"../../x": BM25(kb)}, data, kb, Reader(model(server, kb)))

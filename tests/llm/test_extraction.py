@@ -359,7 +359,7 @@ def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
 
 
 def test_a_style_that_names_no_triples_or_is_unknown_is_refused(server, extractor):
-    with pytest.raises(ValueError, match="Entities.* Facts, .*GraphSchema"):
+    with pytest.raises(ValueError, match=r"Entities.* Facts, .*GraphSchema"):
         PromptStyle("own", "passage", STYLES["openie"].steps[:1])
-    with pytest.raises(ValueError, match="'ner'.*kg2rag, openie"):
+    with pytest.raises(ValueError, match=r"'ner'.*kg2rag, openie"):
         extractor(server, "ner")

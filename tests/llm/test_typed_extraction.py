@@ -121,7 +121,7 @@ def test_types_are_an_enumeration_of_the_request_and_what_is_outside_them_is_lef
 
 
 def test_a_style_without_types_takes_no_schema_and_a_typed_one_is_picklable():
-    with pytest.raises(ValueError, match="'kg2rag'.*schema"):
+    with pytest.raises(ValueError, match=r"'kg2rag'.*schema"):
         STYLES["kg2rag"].typed(SCHEMA)
     again = pickle.loads(pickle.dumps(TYPED.typed(SCHEMA)))
     assert (again, again.fingerprint) == (TYPED.typed(SCHEMA), TYPED.typed(SCHEMA).fingerprint)

@@ -105,7 +105,7 @@ def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
     assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
     framed = {(round(patch.get_x() + 0.48), round(patch.get_y() + 0.46)) for patch in axis.patches}
     assert framed == {(0, 0), (1, 1), (1, 2)}
-    with pytest.raises(ValueError, match="'bm25'.*dense"):
+    with pytest.raises(ValueError, match=r"'bm25'.*dense"):
         plots.heat_map(means, "bm25")
 
 

@@ -69,7 +69,7 @@ def test_a_new_question_is_asked_and_no_gold_is_claimed() -> None:
 
 
 def test_an_unknown_id_names_the_nearest_known_ones() -> None:
-    with pytest.raises(ValueError, match="tiny.*'q3'.*q2, q1"):
+    with pytest.raises(ValueError, match=r"tiny.*'q3'.*q2, q1"):
         explain({"one": Fixed((0,))}, data(), "q3")
 
 

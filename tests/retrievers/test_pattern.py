@@ -93,7 +93,7 @@ def test_what_no_engine_could_read_is_a_path_and_no_regular_expression(tmp_path:
 def test_a_regular_expression_that_cannot_be_matched_in_linear_time_or_is_endless_is_refused(
     pattern: Pattern, text: str
 ) -> None:
-    with pytest.raises(ValueError, match="query .q."):
+    with pytest.raises(ValueError, match=r"query .q."):
         pattern.retrieve(text)
 
 

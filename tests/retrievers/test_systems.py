@@ -60,7 +60,7 @@ def test_names_that_say_nothing_clear_are_refused(kb: KnowledgeBase, wanted: lis
 
 
 def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="'bm25'.*dense"):
+    with pytest.raises(ValueError, match=r"'bm25'.*dense"):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
 
 

@@ -266,7 +266,7 @@ def test_a_retriever_is_checked_with_queries_of_ones_own_and_not_without_any(kb:
 
 def test_an_excused_promise_is_no_failure_and_a_needless_excuse_is() -> None:
     check_retriever(Unnamed, excused={"stages and paths": "a test of excuses"}, other_process=False)
-    with pytest.raises(ContractError, match="- formula: .*for no reason"):
+    with pytest.raises(ContractError, match=r"- formula: .*for no reason"):
         check_retriever(Sound, excused={"formula": "for no reason"}, other_process=False)
     with pytest.raises(ValueError, match=r"'formulas'.*'formula'"):
         check_retriever(Sound, excused={"formulas": "misspelt"}, other_process=False)

@@ -42,7 +42,7 @@ class Slow(Walk):
 
 
 def test_a_rule_may_depend_on_other_parameters() -> None:
-    with pytest.raises(ParameterError, match="steps .* 5"):
+    with pytest.raises(ParameterError, match=r"steps .* 5"):
         Slow(depth=5, steps=6)
 
 

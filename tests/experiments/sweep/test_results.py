@@ -52,7 +52,7 @@ def test_every_configuration_is_compared_with_one_on_all_questions() -> None:
 def test_a_comparison_with_what_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match=r"9.*\[1, 2, 3\]"):
         result(BY_HAND).against(9)
-    with pytest.raises(ValueError, match="'recall@6'.*recall@5"):
+    with pytest.raises(ValueError, match=r"'recall@6'.*recall@5"):
         result(BY_HAND).against(1, "recall@6")
 
 

@@ -81,7 +81,7 @@ def test_an_index_of_nothing_finds_nothing_and_no_queries_do() -> None:
 
 
 def test_queries_of_another_dimension_are_refused() -> None:
-    with pytest.raises(ValueError, match="12 .*24"):
+    with pytest.raises(ValueError, match=r"12 .*24"):
         DenseIndex(unit(5)).search(unit(1, 12), 3)
 
 

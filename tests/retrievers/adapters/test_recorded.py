@@ -36,7 +36,7 @@ def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_t
 
 
 def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> None:
-    with pytest.raises(ValueError, match="'run' .*1 of 2 .*'q3'"):
+    with pytest.raises(ValueError, match=r"'run' .*1 of 2 .*'q3'"):
         Recorded(CORPUS, RUN).retrieve_batch([BOTH[0], Query("q3", "?")], 5)
     assert len(Recorded(CORPUS, RUN, empty=frozenset({"q3"})).retrieve(Query("q3", "?"))) == 0
     named = Recorded.of(RUN, CORPUS, queries=["q1", "q3"])

@@ -98,7 +98,7 @@ def test_vector_only_says_why(kb: KnowledgeBase, text: str, settings: dict[str, 
 
 
 def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:
-    with pytest.raises(ParameterError, match="'Cloud'.*Machine"):
+    with pytest.raises(ParameterError, match=r"'Cloud'.*Machine"):
         VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED)
 
 

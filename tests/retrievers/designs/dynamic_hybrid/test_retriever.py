@@ -80,7 +80,7 @@ def test_weights_may_be_given_in_order_or_by_name(kb: KnowledgeBase) -> None:
     "weights", [(0.5, 0.5), "0.5", (0.5, 0.5, 0.5, 0.5), {"dense": 1.0}, (1.0, "a", 0.0, 0.0), 0.25]
 )
 def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object) -> None:
-    with pytest.raises(ParameterError, match="weights.*dense, sparse, pattern, graph"):
+    with pytest.raises(ParameterError, match=r"weights.*dense, sparse, pattern, graph"):
         DynamicHybrid(kb, weights=weights)  # type: ignore[arg-type]
 
 

@@ -113,7 +113,7 @@ def test_the_filter_decides_which_facts_count_and_without_any_the_ranking_is_the
     ranking = HippoRAG2(kb, fact_filter=lambda _query, _facts: []).retrieve(QUESTION)
     assert ranking.scores.tolist() == Dense(kb).retrieve(QUESTION).scores.tolist()
     assert ranking.notes.warning == "no fact is linked: dense ranking"
-    with pytest.raises(ValueError, match="fact_filter .*7 of 3"):
+    with pytest.raises(ValueError, match=r"fact_filter .*7 of 3"):
         HippoRAG2(kb, fact_filter=lambda _query, _facts: [7]).retrieve(QUESTION)
 
 
