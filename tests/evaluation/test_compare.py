@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+import tiny_model
 
 from kg2rag.evaluation import CompareOptions, Comparison, compare
 
@@ -233,7 +234,8 @@ def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
 
 @pytest.mark.slow
 def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path):
-    command = "-m kg2rag compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10 --out".split()
+    command = "-m kg2rag compare bundled --limit 20 --systems bm25,mention_chains --metrics recall@2,mrr@10".split()
+    command += ["--embedder", str(tiny_model.save(tmp_path / "encoder")), "--out"]
     contents = []
     for seed in ("1", "2"):
         out = tmp_path / seed
