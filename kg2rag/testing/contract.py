@@ -59,19 +59,25 @@ def check_retriever(
     >>> from kg2rag import BM25
     >>> check_retriever(BM25, other_process=False)
     """
-    excused = excused or {}
-    for promise in excused:
+    excuses = excused or {}
+    for promise in excuses:
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
     violations = dict[str, str]()
-    for promise, sentence in _violations(system, _trials(system, queries, k), excused, other_process):
+    for promise, sentence in _violations(system, _trials(system, queries, k), excuses, other_process):
         violations.setdefault(promise, sentence)
-    faults = {promise: sentence for promise, sentence in violations.items() if promise not in excused}
-    for promise, reason in excused.items():
-        if promise not in violations:
-            faults[promise] = f"it is excused ({reason}) but holds"
+    faults = _faults(violations, excuses)
     if faults:
         raise ContractError(getattr(system, "__name__", type(system).__name__), faults)
+
+
+def _faults(violations: Mapping[str, str], excuses: Mapping[str, str]) -> dict[str, str]:
+    """The violations without an excuse, and the excuses without a violation."""
+    faults = {promise: sentence for promise, sentence in violations.items() if promise not in excuses}
+    for promise, reason in excuses.items():
+        if promise not in violations:
+            faults[promise] = f"it is excused ({reason}) but holds"
+    return faults
 
 
 def _trials(system: Retriever | Builder, queries: Sequence[Query] | None, k: int) -> list[Trial]:

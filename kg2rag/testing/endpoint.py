@@ -68,5 +68,5 @@ def first_title(prompt: str) -> str:
     >>> first_title("[1] [Score: 0.82] [Source: hybrid]\nFastAPI\nA web framework.")
     'FastAPI'
     """
-    found = _FIRST.search(prompt)
-    return found[1] if found else "nothing was found"
+    match = _FIRST.search(prompt)
+    return match[1] if match else "nothing was found"

@@ -37,6 +37,15 @@ class Parameter:
         is_union = get_origin(self.annotation) in (Union, UnionType)
         return set(get_args(self.annotation)) if is_union else {self.annotation}
 
+    @property
+    def choices(self) -> list[object]:
+        """The values of a `Literal` annotation."""
+        return [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
+
+    def takes(self, kind: type) -> bool:
+        """Whether the value is of a type, or None in place of one."""
+        return isinstance(self.value, kind) or (self.value is None and kind in self.types)
+
 
 def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
     """Everything that is wrong with a parameter."""
@@ -121,19 +130,21 @@ def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
 
 def _other_values(parameter: Parameter) -> Sequence[object]:
     """Values of the type of a parameter; empty if none is known."""
-    value, types = parameter.value, parameter.types
-    choices = [choice for kind in types if get_origin(kind) is Literal for choice in get_args(kind)]
+    value = parameter.value
+    choices = parameter.choices
     if choices:
         return choices
     if isinstance(value, bool):
         return [not value]
-    if isinstance(value, int) or (value is None and int in types):
+    if parameter.takes(int):
         whole = value or 10
         return list(dict.fromkeys((1, 2, 3, whole // 2, 2 * whole, 0)))
-    if isinstance(value, float) or (value is None and float in types):
+    if parameter.takes(float):
         number = value or 1.0
         return list(dict.fromkeys((number / 2, number * 2, 0.0, 0.01, 0.1, 0.9, 0.999, 1.0, 10.0)))
-    return _other_names(parameter) if isinstance(value, str) else []
+    if isinstance(value, str):
+        return _other_names(parameter)
+    return []
 
 
 def _other_names(parameter: Parameter) -> list[str]:
@@ -209,12 +220,12 @@ def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
 
 def _failure(system: Retriever, trial: Trial) -> str:
     """How a system fails with a value that it accepted; "" if it works."""
-    ordinary = [i for i, query in enumerate(trial.queries) if is_ordinary(query)]
     try:
         rankings = system.retrieve_batch(trial.queries, trial.k)
     except Exception as error:  # noqa: BLE001
         return f"fails later with {type(error).__name__}: {error}"
-    has_hits = any(len(trial.rankings[i]) for i in ordinary)
-    if has_hits and not any(len(rankings[i]) for i in ordinary):
+    ordinary = [row for row, query in enumerate(trial.queries) if is_ordinary(query)]
+    has_hits = any(len(trial.rankings[row]) for row in ordinary)
+    if has_hits and not any(len(rankings[row]) for row in ordinary):
         return f"no query has a hit (first: {describe_query(trial.queries[ordinary[0]])})"
     return ""

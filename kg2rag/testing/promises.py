@@ -11,6 +11,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, describe_query, difference
 from kg2rag.testing.worlds import is_ordinary
@@ -28,24 +29,28 @@ SHALLOW = 7
 
 def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[str, str]]:
     """The promises that a ranking breaks by itself, each with a violation."""
-    rows = ranking.rows.tolist()
     ids = ranking.ids if trial.kb is None else trial.kb.corpus.ids
-    unknown = [row for row in rows if not 0 <= row < len(ids)]
-    if unknown:
-        yield "known passages", f"a hit at row {unknown[0]}, but the corpus has {len(ids)} passages"
+    outside = [row for row in ranking.rows.tolist() if not 0 <= row < len(ids)]
+    if outside:
+        yield "known passages", f"a hit at row {outside[0]}, but the corpus has {len(ids)} passages"
         return
-    if ranking.passage_ids != [ids[row] for row in rows]:
-        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`"
-    if len(set(rows)) < len(rows):
-        yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
-    if len(rows) > trial.k:
-        yield "at most k hits", f"{len(rows)} hits at k = {trial.k}"
-    if is_ordinary(query) and not rows:
+    yield from _of_rows(ranking, ids)
+    if len(ranking) > trial.k:
+        yield "at most k hits", f"{len(ranking)} hits at k = {trial.k}"
+    if is_ordinary(query) and not len(ranking):
         yield "finds something", "it is made of the corpus's words and has no hit"
     yield from _order(ranking)
     for hit in ranking:
         yield from _of_hit(trial, query, hit)
         yield from _formula(ranking, hit)
+
+
+def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    rows = ranking.rows.tolist()
+    if ranking.passage_ids != [ids[row] for row in rows]:
+        yield "known passages", "the hits' ids are not the corpus's; hand `kb.corpus.ids` to `Ranking.from_scores`"
+    if len(set(rows)) < len(rows):
+        yield "known passages", f"a passage is a hit twice, of {ranking.passage_ids}"
 
 
 def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
@@ -132,16 +137,22 @@ def no_silent_fallback(trial: Trial) -> Iterator[str]:
     if trial.kb is None:
         return
     for fallback in (Dense(trial.kb), BM25(trial.kb)):
-        others = fallback.retrieve_batch(trial.queries, trial.k)
-        rows = zip(trial.queries, trial.rankings, others, strict=True)
-        judged = [row for row in rows if len(row[1]) > 1 and row[0].candidates is None]
-        equal = [(query, ranking) for query, ranking, other in judged if _is_copy(ranking, other)]
-        if len(equal) == len(judged):  # the system is that strategy
-            continue
-        for query, ranking in equal:
+        for query, ranking in _copies(trial, fallback):
             if not ranking.notes.display_fields():
                 name = type(fallback).__name__
                 yield f"{describe_query(query)}: the ranking is that of {name}, and its notes do not report it"
+
+
+def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
+    """The rankings that equal those of another strategy; none if all do, because the system then is that strategy."""
+    judged, copies = 0, []
+    others = fallback.retrieve_batch(trial.queries, trial.k)
+    for query, ranking, other in zip(trial.queries, trial.rankings, others, strict=True):
+        if query.candidates is None and len(ranking) > 1:
+            judged += 1
+            if _is_copy(ranking, other):
+                copies.append((query, ranking))
+    return copies if len(copies) < judged else []
 
 
 def _is_copy(ranking: Ranking, other: Ranking) -> bool:

@@ -29,7 +29,8 @@ NAMES = tuple(f"{first} {last}" for last in _TEXTS["last names"] for first in _T
 
 def corpus(seed: int = 0) -> Corpus:
     """Passages of random words that name each other's titles; five share one text, so that scores tie."""
-    random, passages = np.random.default_rng(seed), list[Passage]()
+    random = np.random.default_rng(seed)
+    passages = list[Passage]()
     for i in range(N_PASSAGES):
         text = " ".join(_sentence(random) for _ in range(int(random.integers(1, 4))))
         title = NAMES[i] if i < 60 else f"{random.choice(WORDS[:30]).title()} {i % 40}"
@@ -46,7 +47,7 @@ def _sentence(random: np.random.Generator) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
+def graph(passages: Corpus, seed: int = 1) -> KnowledgeGraph:
     """Four hundred random facts between the names, most of them stated by a passage."""
     random = np.random.default_rng(seed)
     triples = []
@@ -56,7 +57,7 @@ def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
         strength = float(random.integers(1, 11))
         triples.append(Triple(NAMES[head], str(random.choice(_TEXTS["relations"])), NAMES[tail], passage, strength))
     mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES)
-    return KnowledgeGraph.build(Extraction(tuple(triples), mentions), over)
+    return KnowledgeGraph.build(Extraction(tuple(triples), mentions), passages)
 
 
 ODD_GRAPHS: Mapping[str, Extraction] = {
@@ -73,19 +74,25 @@ AWKWARD = (
 
 def queries() -> list[Query]:
     """Forty ordinary questions, some with candidates, and the awkward ones; every second names an entity."""
-    random, asked = np.random.default_rng(2), list[Query]()
+    random = np.random.default_rng(2)
+    ordinary = list[Query]()
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
         text = f"Which {words} did {random.choice(NAMES)} know?" if i % 2 else f"which {words} was that"
-        some = random.choice(N_PASSAGES, size=10, replace=False) if i % 5 == 3 else ()
-        asked.append(Query(f"q{i}", text, tuple(f"p{row}" for row in some) or None))
-    return [*asked, *AWKWARD, Query("same text", asked[1].text)]
+        candidates = None
+        if i % 5 == 3:
+            candidates = tuple(f"p{row}" for row in random.choice(N_PASSAGES, size=10, replace=False))
+        ordinary.append(Query(f"q{i}", text, candidates))
+    return [*ordinary, *AWKWARD, Query("same text", ordinary[1].text)]
 
 
 def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
     """All in the first world; every third ordinary one in the others, none where candidates would be unknown."""
-    some = AWKWARD if len(kb.corpus) < N_PASSAGES else [*queries()[:40:3], *AWKWARD]
-    return queries() if world == FIRST else some
+    if world == FIRST:
+        return queries()
+    if len(kb.corpus) < N_PASSAGES:
+        return AWKWARD
+    return [*queries()[:40:3], *AWKWARD]
 
 
 def is_ordinary(query: Query) -> bool:
@@ -116,23 +123,29 @@ class HashedWords:
 
 def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
     """The knowledge base of the first world."""
-    over = corpus()
-    return KnowledgeBase.build(over, graph(over), store=store, embedder=embedder)
+    passages = corpus()
+    return KnowledgeBase.build(passages, graph(passages), store=store, embedder=embedder)
 
 
 @cache
 def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
-    store, embedder, whole = Store(Path(_FOLDER().name)), HashedWords(), corpus()
-    bare = Corpus.from_passages([replace(each, title="") if i % 2 else each for i, each in enumerate(whole)])
-    one = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
+    store = Store(Path(_FOLDER().name))
+    whole = corpus()
+    untitled = Corpus.from_passages(
+        [replace(passage, title="") if i % 2 else passage for i, passage in enumerate(whole)]
+    )
+    single = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
     worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
         FIRST: (whole, graph(whole)),
-        "passages without titles": (bare, graph(bare)),
+        "passages without titles": (untitled, graph(untitled)),
         **{name: (whole, KnowledgeGraph.build(extraction, whole)) for name, extraction in ODD_GRAPHS.items()},
-        "one passage": (one, "mentions"),
+        "one passage": (single, "mentions"),
     }
-    return {name: KnowledgeBase.build(on, made, store=store, embedder=embedder) for name, (on, made) in worlds.items()}
+    return {
+        name: KnowledgeBase.build(passages, source, store=store, embedder=HashedWords())
+        for name, (passages, source) in worlds.items()
+    }
 
 
 _FOLDER = cache(partial(tempfile.TemporaryDirectory, prefix="kg2rag-testing-"))
