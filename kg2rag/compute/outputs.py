@@ -68,12 +68,13 @@ def is_output(path: Path) -> bool:
     """Whether kg2rag wrote a file, edited since or not.
 
     A file counts as an output if a record in its folder or in a folder above lists it, if it is a page of kg2rag, or if
-    it has the name under which a browser saves the judgements of such a page. A record that cannot be used is ignored.
+    it has the name under which a browser saves the judgements of such a page. A record or a page that cannot be read is
+    ignored.
     """
     if path.name == RECORD or _SAVED_JUDGEMENTS.fullmatch(path.name):
         return True
     if path.suffix == ".html":
-        with path.open("rb") as stream:
+        with suppress(OSError), path.open("rb") as stream:
             if _PAGE_MARK in stream.read(_PAGE_MARK_BYTES):
                 return True
     for folder in path.absolute().parents:

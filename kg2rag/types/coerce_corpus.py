@@ -59,9 +59,12 @@ def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> li
     `names` : field -> what it may be called; of those without an `id`, the place is the id.
     """
     rows = list(_rows(given, where, names.get("id", ())))
-    columns = dict.fromkeys(column for row in rows for column in row)
-    found = {field: next((name for name in called if name in columns), None) for field, called in names.items()}
-    ours = {theirs: field for field, theirs in found.items() if theirs is not None}
+    columns = dict.fromkeys(str(column) for row in rows for column in row)
+    column_of = {column.casefold(): column for column in reversed(columns)} | {column: column for column in columns}
+    found = {
+        field: next((column_of[name] for name in called if name in column_of), "") for field, called in names.items()
+    }
+    ours = {theirs: field for field, theirs in found.items() if theirs}
     renamed = ({ours.get(str(name), str(name)): value for name, value in row.items()} for row in rows)
     return [row if found["id"] else {"id": at, **row} for at, row in enumerate(renamed)]
 

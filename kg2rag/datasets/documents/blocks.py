@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,12 +71,25 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def lost_words(source: str, texts: Iterable[str]) -> list[str]:
+def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     """The words of a source that no text has, as often as the source has them, in its order."""
     known = set[str]()
     for text in texts:
         known.update(words(text))
-    return [word for word in words(source) if word not in known and len(word) <= LONGEST_WORD]
+    return [
+        word
+        for place, word in enumerate(source)
+        if word not in known and len(word) <= LONGEST_WORD and not _is_part_of_word(source, place, known)
+    ]
+
+
+def _is_part_of_word(source: Sequence[str], place: int, known: Container[str]) -> bool:
+    """Whether up to four neighbouring words are one word of a text: markup within a word divides it in the source."""
+    for start in range(max(0, place - 3), place + 1):
+        for stop in range(place + 1, start + 5):
+            if "".join(source[start:stop]) in known:
+                return True
+    return False
 
 
 def most_frequent(found: Iterable[str], limit: int = 3) -> str:

@@ -22,11 +22,20 @@ SAMPLE_BYTES = 200_000
 """Bytes that the guess reads."""
 
 
+_FEW_BYTES = 20
+"""Bytes beyond ASCII up to which those of DOS and of old Macintoshes cannot be told from those of the web."""
+
+
 class Decoded(NamedTuple):
     """A text, and the encoding that was guessed; "" where nothing was guessed."""
 
     text: str
     guessed: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What a report says of the encoding."""
+        return f"encoding guessed: {self.guessed}" if self.guessed else ""
 
 
 def decode_text(data: bytes, declared: str = "") -> Decoded:
@@ -54,7 +63,15 @@ def _strictly(data: bytes, encoding: str) -> str | None:
 def _guess(data: bytes) -> Decoded:
     import chardet
 
-    encoding = chardet.detect(data[:SAMPLE_BYTES])["encoding"]
+    text = data.decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    valid = sum(sign > "\x7f" for sign in text) - damaged
+    if "\0" not in text and valid >= damaged:
+        return Decoded(_plain_lines(text), f"UTF-8 with {damaged} damaged characters")
+    era = chardet.EncodingEra.ALL
+    if damaged <= _FEW_BYTES:
+        era = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
+    encoding = chardet.detect(data[:SAMPLE_BYTES], encoding_era=era)["encoding"]
     if encoding is None:
         raise DataError("its bytes are no text in any encoding. Save it as UTF-8.")
     text = data.decode(encoding, "replace")

@@ -90,7 +90,9 @@ def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list
     """The files' bytes, some files together; `same` : checksum -> the first file that has it."""
     batch, size = list[FileBytes](), 0
     for file in files:
-        read = FileBytes(file.place, "", reason="written by kg2rag") if is_output(file.path) else read_bytes(file)
+        if not file.reason and is_output(file.path):
+            file = file._replace(reason="written by kg2rag")
+        read = read_bytes(file)
         if read.checksum and same.setdefault(read.checksum, read.place) != read.place:
             read = FileBytes(read.place, read.ending, reason="the same as another file")
         batch.append(read)

@@ -27,11 +27,15 @@ _INVISIBLE = ["script", "style", "meta", "link", "input", "svg", "img", "head"]
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
-_FURNITURE_CLASSES = frozenset(
-    "headerlink admonition-title linenos lineno gutter footnote-ref footnote-back footnote-backref".split()
-)
+_FURNITURE_CLASSES = frozenset("headerlink linenos lineno gutter footnote-ref footnote-back footnote-backref".split())
+_KINDS_OF_NOTES = frozenset(
+    """abstract attention bug caution danger error example failure hint important info note question quote seealso
+    success summary tip todo warning""".split()
+) | {"see also"}
+"""Titles of notes that say nothing."""
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
+_TITLES = [*HEADINGS, "summary", "dt", "th"]
 _MOST_OF_LINKS = 0.6
 """Share of an element's words within links from which a header or an aside is a menu."""
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
@@ -39,6 +43,7 @@ _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
 _TAG = re2.compile(r"(?s)<[a-zA-Z/!?][^<>]*>")
+_WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _MANY_LOST = 0.05
 """Share of a page's words from which it is parsed again, by the slower parser of Python's library."""
@@ -48,8 +53,7 @@ def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     """The document of a page; its title is that of the head."""
     declared = _CHARSET.search(data[:4000])
     decoded = decode_text(data, declared[1].decode("ascii") if declared else "")
-    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
-    return [page_document(decoded.text, remark)]
+    return [page_document(decoded.text, decoded.remark)]
 
 
 def page_document(page: str, remark: str = "") -> FileDocument:
@@ -64,7 +68,9 @@ def page_document(page: str, remark: str = "") -> FileDocument:
 
 def _best_parse(page: str, source: str, remark: str) -> FileDocument:
     document = _parse_page(page, "lxml", source, remark)
-    if _share_lost(document) > _MANY_LOST:  # lxml stops at 256 elements within each other
+    texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
+    n_words = sum(len(text.split()) for text in texts)
+    if n_words < (1 - _MANY_LOST) * len(source.split()):  # lxml stops at 256 elements within each other
         other = _parse_page(page, "html.parser", source, remark)
         if _share_lost(other) < _share_lost(document):
             return other
@@ -78,7 +84,8 @@ def visible_text(page: str) -> str:
 
 def _share_lost(document: FileDocument) -> float:
     texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
-    return len(lost_words(document.source, texts)) / max(1, len(words(document.source)))
+    source_words = words(document.source)
+    return len(lost_words(source_words, texts)) / max(1, len(source_words))
 
 
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
@@ -92,6 +99,7 @@ def parse_tree(page: str, parser: str = "lxml") -> Any:
     """The tree of a page."""
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
+    page = _WORD_BREAK.sub("", page)
     with warnings.catch_warnings():  # XHTML reads well as HTML
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
@@ -103,6 +111,12 @@ def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     _show_formulas(tree)
     for tag in tree(_INVISIBLE):
         tag.decompose()
+    for tag in tree(["br", "button", "label", "option"]):
+        if tag.name == "br":
+            tag.string = "\n"
+        else:
+            tag.insert_before(" ")
+            tag.insert_after(" ")
     left_out = list[str]()
     body = tree.body or tree
     main = _main_part(body)
@@ -193,6 +207,8 @@ def _is_furniture(element: Any) -> bool:
     if fields.get("role") == "contentinfo" or fields.get("aria-hidden") == "true" or "data-template" in fields:
         return True
     classes = _classes(element)
+    if "admonition-title" in classes:
+        return one_line(element.get_text()).casefold().rstrip(":") in _KINDS_OF_NOTES
     is_icon = "icon" in classes and element.name == "td"  # "Note", of an admonition
     return is_icon or not _FURNITURE_CLASSES.isdisjoint(classes) or any(name.startswith("footer") for name in classes)
 
@@ -205,6 +221,8 @@ def _is_menu(element: Any) -> bool:
     """Whether a header or aside is a list of links, or a button has no more than two words."""
     size = _count(element)
     if element.name == "button":
+        if element.find_parent(_TITLES) or element.find(_TITLES):
+            return False
         beside = element.parent.find(string=True, recursive=False) if element.parent else None
         return size <= 2 and not (beside or "").strip()
     linked = sum(_count(link) for link in element("a"))
@@ -250,7 +268,7 @@ def _element_blocks(tag: Any) -> Iterator[Block]:
     elif tag.name == "pre":
         block = Block(tag.get_text().strip("\n"), kind=CODE, links=_links(tag))
     elif tag.name == "tr" and not _is_layout(tag):
-        cells = [one_line(cell.get_text(" ")) for cell in tag(["td", "th"], recursive=False)]
+        cells = [" ".join(block.text for block in _walk(cell)) for cell in tag(["td", "th"], recursive=False)]
         block = Block(" | ".join(cells).strip(" |"), links=_links(tag))
     else:
         yield from _walk(tag)

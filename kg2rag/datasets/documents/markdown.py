@@ -12,6 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FRONT_MATTER_LINES = 1_000
 MAX_NESTING = 100
 """Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
+_BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
+_CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
 _ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
@@ -45,7 +48,7 @@ _HIDDEN = (
     re.compile(r"(?<=\])\[[^\]\n]*\]"),
     re.compile(r"(?m)^[ \t>]*\[[^\]\n]+\]:[ \t]*\S*(?:[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'))?"),
     re.compile(r"(?m)^[ \t>]*(?:```+|~~~+)[^\n`]*$"),
-    re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*\{?[\w-]*\}?"),
+    re.compile(r"(?m)^[ \t>]*(?:!!!|\?\?\?\+?|:::+)[ \t]*(?:\{[^}\n]*\}|[\w-]*)"),
     re.compile(r"(?m)^[ \t]*:[\w-]+:[^\n]*$"),
     _ALERT,
     re.compile(r"\[\[[^\[\]|\n]*\\?\|"),
@@ -78,8 +81,7 @@ def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: A
     """The document of a page; the title of its front matter is a heading of level 1 above all others."""
     decoded = decode_text(data)
     document = markdown_document(decoded.text)
-    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
-    return [FileDocument(**{**vars(document), "remark": remark})]
+    return [replace(document, remark=decoded.remark)]
 
 
 def markdown_document(text: str) -> FileDocument:
@@ -105,7 +107,7 @@ def split_front_matter(text: str) -> FrontMatter:
 
     A page that begins with a thematic break has none.
     """
-    start = len(text) - len(text.lstrip())
+    start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()
     if mark not in ("---", "+++"):
@@ -155,8 +157,14 @@ def _render_container(self: Any, tokens: Sequence[Token], index: int, options: A
     """A container as a `div` that begins with its title."""
     if tokens[index].nesting != 1:
         return "</div>\n"
-    title = re.sub(r"^\{?[\w-]*\}?", "", tokens[index].info.strip()).strip()
+    title = _container_title(tokens[index].info.strip())
     return f"<div><p>{escape(title)}</p>\n" if title else "<div>\n"
+
+
+def _container_title(info: str) -> str:
+    """The title in `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`."""
+    quoted = re.search(r'title="([^"]*)"', info)
+    return quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
 
 
 def visible_text(text: str) -> str:
@@ -175,7 +183,7 @@ def _parse(text: str) -> list[Token]:
     if _BLOCK_MARK.search(text):
         text = re.sub(r"\n[ \t]*\n(?:[ \t]*\n)+", "\n\n", text)  # two blank lines would end an admonition
         text = _TAB.sub(r"\1!!! tab ", text)
-    tokens = _markdown().parse(_ALERT.sub(r"\1", text))
+    tokens = _markdown().parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
     raw = [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline")]

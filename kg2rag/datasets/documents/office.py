@@ -24,7 +24,7 @@ Levels = Callable[[Any], int]
 
 
 def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a Word file, footnotes and endnotes behind its text; headers and footers are left out."""
+    """The document of a Word file, its notes behind its text; headers, footers and comments are left out."""
     archive = Archive(data)
     main = _main_part(archive, "word/document.xml")
     relations = archive.relations(main)
@@ -35,7 +35,7 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     for kind, target in sorted(relations.values()):
         if kind in ("footnotes", "endnotes") and target in archive.names:
             roots.append(archive.xml(target))
-        elif kind in ("header", "footer") and target in archive.names:
+        elif kind in ("header", "footer", "comments") and target in archive.names:
             left_out.append(_all_text(archive.xml(target)))
     blocks = [block for root in roots for block in walker.blocks(root)]
     return [FileDocument(blocks, source="\n".join(map(_all_text, roots)), left_out="\n".join(left_out))]
@@ -108,6 +108,9 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         relations = archive.relations(slide)
         parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
         roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
+        for field in [field for root in roots for field in named(root, "fld")]:
+            if attribute(field, "type") == "slidenum":
+                field.getparent().remove(field)
         targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
         walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
         blocks += [_on_page(block, number) for root in roots for block in walker.blocks(root)]
@@ -176,13 +179,9 @@ def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
 
 
 def _all_text(root: Any) -> str:
-    """The text of a part by its leaves only: every `t` that is not deleted."""
-    return "".join(f"{leaf.text or ''}\n" if _ends_paragraph(leaf) else leaf.text or "" for leaf in named(root, "t"))
-
-
-def _ends_paragraph(leaf: Any) -> bool:
-    run = leaf.getparent()
-    return run is None or run.getnext() is None
+    """The text of a part by its leaves only: every `t` that is not deleted; paragraphs, tabs and breaks divide it."""
+    leaves = named(root, "t", "p", *_BREAKS)
+    return "".join((leaf.text or "") if local_name(leaf) == "t" else "\n" for leaf in leaves)
 
 
 class _Walker:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import mailbox
 import posixpath
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, named, resolve
-from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, lost_words, one_line, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
 from kg2rag.datasets.documents.markdown import markdown_document
+from kg2rag.datasets.words import words
 from kg2rag.text.records import DataError, parse_json
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
 _HEADERS = ("From", "To", "Cc", "Date")
+_OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")
 
 
 def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
@@ -28,14 +32,17 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
     notebook = parse_json(decode_text(data).text, name or "notebook")
     if not isinstance(notebook, Mapping):
         raise DataError("it is no notebook: its JSON is no object.")
-    pages = [page for cell in _cells(notebook) for page in _cell_pages(cell)]
-    return [
-        FileDocument(
-            [block for page in pages for block in page.blocks],
-            source="\n".join(page.source for page in pages),
-            left_out="\n".join(page.left_out for page in pages),
-        )
-    ]
+    return [_joined_pages([page for cell in _cells(notebook) for page in _cell_pages(cell)])]
+
+
+def _joined_pages(pages: list[FileDocument], remark: str = "") -> FileDocument:
+    """Pages one after the other as one document."""
+    return FileDocument(
+        [block for page in pages for block in page.blocks],
+        source="\n".join(page.source for page in pages),
+        left_out="\n".join(page.left_out for page in pages),
+        remark=remark,
+    )
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -57,11 +64,25 @@ def _cell_pages(cell: Mapping[str, Any]) -> Iterator[FileDocument]:
         yield markdown_document(text)
     else:
         yield _listing(text)
-    for output in _outputs(cell):
-        if len(output) > MAX_OUTPUT_CHARACTERS:
-            yield FileDocument([], source=output, left_out=output)
-        else:
-            yield _listing(output)
+    for output in cell.get("outputs") or []:
+        yield _output_page(output)
+
+
+def _output_page(output: Mapping[str, Any]) -> FileDocument:
+    """The text of an output: plain, or what a plain text only names (`<… object>`); an error by its message."""
+    data = output.get("data", output)
+    text = _joined(data.get("text/plain", data.get("text", "")))
+    if "ename" in output:
+        text = f"{output['ename']}: {output.get('evalue', '')}"
+    if _OBJECT.fullmatch(text.strip()) or not text.strip():
+        if markdown := _joined(data.get("text/markdown", data.get("markdown", ""))):
+            return markdown_document(markdown)
+        if page := _joined(data.get("text/html", data.get("html", ""))):
+            return page_document(page)
+        text = _joined(data.get("text/latex", data.get("latex", ""))) or text
+    if len(text) > MAX_OUTPUT_CHARACTERS:
+        return FileDocument([], source=text, left_out=text)
+    return _listing(text)
 
 
 def _listing(text: str) -> FileDocument:
@@ -71,13 +92,6 @@ def _listing(text: str) -> FileDocument:
 
 def _joined(text: Any) -> str:
     return "".join(map(str, text)) if isinstance(text, list) else str(text or "")
-
-
-def _outputs(cell: Mapping[str, Any]) -> Iterator[str]:
-    """The outputs of a cell that are text."""
-    for output in cell.get("outputs") or []:
-        data = output.get("data", output)
-        yield _joined(output.get("text", "") if "data" not in output else data.get("text/plain", ""))
 
 
 def read_mail(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -98,27 +112,60 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
     if not messages:
         raise DataError("it is no mailbox: no line begins with 'From '.")
     documents = [_message_document(message) for message in messages]
-    return [FileDocument(**{**vars(each), "key": str(number)}) for number, each in enumerate(documents)]
+    return [replace(document, key=str(number)) for number, document in enumerate(documents)]
 
 
 def _message_document(data: bytes) -> FileDocument:
     message = message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)
+    attached = [part.get_filename() or part.get_content_type() for part in message.walk() if _is_attached(part)]
+    pages = [_header_page(message, level=1), *_part_pages(message)]
+    remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
+    return _joined_pages(pages, remark)
+
+
+def _is_attached(part: Any) -> bool:
+    """Whether a part is a file that comes with a message, or anything else that is no text."""
+    if part.get_content_maintype() in ("multipart", "message"):
+        return False
+    return part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+
+
+def _header_page(message: Any, level: int) -> FileDocument:
+    """Subject, sender, receivers and date."""
     subject = one_line(str(message.get("Subject", "")))
     headers = [f"{header}: {one_line(str(message[header]))}" for header in _HEADERS if message[header]]
-    body = message.get_body(("plain", "html"))
-    text = _content(body) if body is not None else ""
-    is_html = body is not None and body.get_content_type() == "text/html"
-    page = page_document(text) if is_html else FileDocument(list(paragraphs(text)), source=text)
-    attached = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
-    blocks = [Block(subject, 1)] if subject else []
+    blocks = [Block(subject, level)] if subject else []
     blocks += [Block("\n".join(headers))] if headers else []
-    return FileDocument(
-        [*blocks, *page.blocks],
-        source="\n".join([subject, *headers, page.source]),
-        left_out=page.left_out,
-        remark=f"attachments are not read: {', '.join(attached[:5])}" if attached else "",
-    )
+    return FileDocument(blocks, source="\n".join([subject, *headers]))
+
+
+def _part_pages(part: Any) -> Iterator[FileDocument]:
+    """The texts of a message in their order; of alternatives the one with the most words, forwarded messages whole."""
+    kind = part.get_content_type()
+    if kind == "message/rfc822" and part.is_multipart():
+        [message] = part.get_payload()
+        yield _header_page(message, level=2)
+        yield from _part_pages(message)
+    elif kind == "multipart/alternative" and part.get_payload():
+        yield _longest([_joined_pages(list(_part_pages(each))) for each in part.iter_parts()])
+    elif part.is_multipart():
+        for each in part.iter_parts():
+            yield from _part_pages(each)
+    elif not _is_attached(part):
+        text = _content(part)
+        is_html = kind == "text/html"
+        yield page_document(text) if is_html else FileDocument(list(paragraphs(text)), source=text)
+
+
+def _longest(pages: list[FileDocument]) -> FileDocument:
+    """The page with the most words; the words that only other pages have are left out."""
+    texts = ["\n".join(block.text for block in page.blocks) for page in pages]
+    longest = max(range(len(pages)), key=lambda number: len(words(texts[number])))
+    others = [lost_words(words(text), [texts[longest]]) for text in texts]
+    page = pages[longest]
+    left_out = "\n".join([page.left_out, *(" ".join(lost) for lost in others)])
+    return replace(page, left_out=left_out)
 
 
 def _content(part: Any) -> str:
@@ -139,17 +186,14 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     titles = ["".join(element.itertext()) for element in named(package, "title")]
     items = {attribute(item, "id"): item for item in named(package, "item")}
     order = [items.get(attribute(reference, "idref")) for reference in named(package, "itemref")]
-    blocks, source, left_out = list[Block](), list[str](), list[str]()
+    pages = list[FileDocument]()
     for item in order:
         if item is None or "nav" in attribute(item, "properties").split():
             continue
         part = resolve(rootfiles[0], attribute(item, "href"))
         if part not in archive.names:
             raise DataError(f"its page {posixpath.basename(part)!r} is lacking. Is the file complete?")
-        [page] = read_html(archive.read(part))
-        blocks += page.blocks
-        source.append(page.source)
-        left_out.append(page.left_out)
+        pages += read_html(archive.read(part))
     title = one_line(titles[0]) if titles else ""
     heading = [Block(title, 1)] if title else []
-    return [FileDocument([*heading, *blocks], source="\n".join(source), left_out="\n".join(left_out))]
+    return [_joined_pages([FileDocument(heading), *pages])]

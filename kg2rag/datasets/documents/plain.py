@@ -39,14 +39,35 @@ FORMATS = {
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*\.\. [\w:-]+::")
 _ROLE = re.compile(r":[a-z]+(?::[a-z]+)?:`[^`\n]+`")
 _UNDERLINE = re.compile(r"(?m)^(\S[^\n]{2,100})\n([=\-~^\"'*+#]){3,}[ \t]*$")
-_MARKUP_OF_RST = re.compile(
-    r"(?m)^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
-)
-_MARKUP_OF_LATEX = re.compile(
-    r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
-    r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]*\])*(?:\{[^{}\n]*\})?|\\[a-zA-Z]+\*?"
-)
-_MARKUP_OF_ORG = re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]*\](?=\[)")
+_REWRITTEN = {
+    "rst": (
+        (re.compile(r"(?m)^([ \t]*\.\. [a-z]+):([\w:+-]+)(?=::)"), r"\1-\2"),  # pandoc takes it for a comment
+        (re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"), r"\1py-class"),  # of Sphinx, not of docutils
+        (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),  # pandoc inserts today's
+    ),
+    "asciidoc": ((re.compile(r"(?m)^include::[^\n]*\[[^\n]*\][ \t]*$"), ""),),  # which pandoc insists on reading
+}
+"""Format -> patterns of what pandoc would not read, and what stands in their place."""
+_MARKUP = {
+    "rst": re.compile(
+        r"(?m)^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
+    ),
+    "latex": re.compile(
+        r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
+        r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]*\])*(?:\{[^{}\n]*\})?|\\[a-zA-Z]+\*?"
+    ),
+    "org": re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]*\](?=\[)"),
+    "asciidoc": re.compile(
+        r"(?m)^//[^\n]*|^:[\w!-]+:[^\n]*|^\[[^\]\n]*\]$|^(?:ifn?def|ifeval|endif)::\S*?(?=\[|$)|"
+        r"(?:https?|link|xref|image|mailto|kbd|btn|menu|icon)::?[^\s\[\]]+(?=\[)|<<[^<>,\n]*,"
+    ),
+    "mediawiki": re.compile(r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S+|<[^<>]*>|<!--.*?-->|__[A-Z]+__"),
+    "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S+"),
+    "typst": re.compile(r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|[\w-]+:(?=\s)"),
+}
+"""Format -> what of its source is markup and no text, for the count of lost words."""
+_OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. [^\n]*?::[^\n]*((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
+_COMMENT_OF_RST = re.compile(r"(?m)^([ \t]*)\.\. (?![^\n]*::|[\[_|])[^\n]*(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*")
 _INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
 _WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
@@ -55,11 +76,10 @@ _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 def read_plain(data: bytes, name: str = "") -> list[FileDocument]:
     """The document of a text file; reStructuredText is known by its directives and roles."""
     decoded = decode_text(data)
-    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
     if len(data) <= MAX_MARKUP_BYTES and looks_like_rst(decoded.text):
-        return [_markup_document(decoded.text, "rst", remark)]
+        return [_markup_document(decoded.text, "rst", decoded.remark)]
     del name
-    return [FileDocument(list(paragraphs(decoded.text)), source=decoded.text, remark=remark)]
+    return [FileDocument(list(paragraphs(decoded.text)), source=decoded.text, remark=decoded.remark)]
 
 
 def looks_like_rst(text: str) -> bool:
@@ -76,22 +96,25 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
     if len(data) > MAX_MARKUP_BYTES:
         raise DataError(f"it has {len(data):,} bytes; of this kind at most {MAX_MARKUP_BYTES:,} are read. Divide it.")
     decoded = decode_text(data)
-    remark = f"encoding guessed: {decoded.guessed}" if decoded.guessed else ""
-    return [_markup_document(decoded.text, FORMATS[ending], remark)]
+    return [_markup_document(decoded.text, FORMATS[ending], decoded.remark)]
 
 
 def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
+    rewritten, unread = text, 0
+    for pattern, replacement in _REWRITTEN.get(kind, ()):
+        rewritten, count = pattern.subn(replacement, rewritten)
+        unread += count if not replacement else 0
     try:
-        page, warnings = _pandoc(text, kind)
+        page, warnings = _pandoc(rewritten, kind)
     except DataError as error:
         if kind in ("rtf", "fb2", "opml"):
             raise
         remark = "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
         return FileDocument(list(paragraphs(text)), source=text, remark=remark)
     document = page_document(_INTERPRETED.sub(_interpreted_text, page))
-    shown, left_out = _shown_markup(text, kind)
-    unread = _UNREAD.findall(warnings)
-    remark = "; ".join(filter(None, [remark, f"pandoc left out {len(unread)} parts" if unread else ""]))
+    shown, left_out = _shown_text(text, kind)
+    unread += len(_UNREAD.findall(warnings))
+    remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts" if unread else ""]))
     left = f"{document.left_out}\n{left_out}"
     return FileDocument(document.blocks, source=shown, left_out=left, remark=remark)
 
@@ -103,19 +126,24 @@ def _interpreted_text(match: re.Match[str]) -> str:
     words, target = (titled[1], titled[2]) if titled else (text, text)
     if role == "doc":
         return f'<a href="{target}.rst">{words}</a>'
+    if role in ("pep", "rfc"):
+        return f"{role.upper()} {words}"
     words = words.removeprefix("~")
     return words if role in ("ref", "term", "abbr", "menuselection", "guilabel") else f"<code>{words}</code>"
 
 
-def _shown_markup(text: str, kind: str) -> tuple[str, str]:
-    """The text of a source without its markup, for the count of losses, and what stands before the document's text."""
-    if kind == "latex":
-        before, begin, after = text.partition(r"\begin{document}")
-        body = after if begin else before
-        return _MARKUP_OF_LATEX.sub(" ", body), before if begin else ""
-    if kind == "org":
-        return _MARKUP_OF_ORG.sub(" ", text), ""
-    return (_MARKUP_OF_RST.sub(" ", text), "") if kind == "rst" else ("", "")
+def _shown_text(text: str, kind: str) -> tuple[str, str]:
+    """The text of a source without its markup, for the count of losses, and what of it pandoc leaves out on purpose."""
+    if kind not in _MARKUP:
+        return "", ""
+    left_out = ""
+    if kind == "latex" and r"\begin{document}" in text:
+        left_out, _, text = text.partition(r"\begin{document}")
+    elif kind == "rst":
+        options = [match[1] for match in _OPTIONS_OF_RST.finditer(text)]
+        comments = [match[0] for match in _COMMENT_OF_RST.finditer(text)]
+        left_out = "\n".join([*options, *comments])
+    return _MARKUP[kind].sub(" ", text), left_out
 
 
 @cache

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, most_frequent, one_line
+from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import READERS, max_bytes
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter, count_left_out, losses
@@ -20,7 +21,7 @@ from kg2rag.datasets.words import words
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import Corpus, corpus_of
 
-VERSION = 4
+VERSION = 5
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
@@ -141,7 +142,8 @@ def is_table(file: FileBytes) -> bool:
 def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
     corpus = corpus_of(parse_table(file.data, file.place), file.place)
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
-    return FileEntry(rows, words=sum(len(words(passage.contents)) for passage in corpus))
+    remark = "" if file.ending == ".parquet" else decode_text(file.data).remark
+    return FileEntry(rows, words=sum(len(words(passage.contents)) for passage in corpus), remark=remark)
 
 
 def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = "") -> list[PassageRow]:
@@ -183,13 +185,13 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         if not any(block.text.strip() for block in document.blocks):
             continue
         rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata})
-        missing = losses(document, rows, heading)
+        source = words(document.source)
+        lost += losses(document, source, rows, heading)
         entry.rows += rows
         entry.titles[id_] = titles
         entry.names[id_] = list(document.names)
-        entry.words += len(words(document.source))
+        entry.words += len(source)
         entry.left_out += count_left_out(document)
-        lost += missing
     entry.lost = len(lost)
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])

@@ -192,11 +192,11 @@ def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata:
     }
 
 
-def losses(document: FileDocument, rows: Sequence[PassageRow], title: str) -> list[str]:
+def losses(document: FileDocument, source: Sequence[str], rows: Sequence[PassageRow], title: str) -> list[str]:
     """The words of a document's source that neither its passages nor what was left out on purpose has."""
     texts = [title, document.title, document.left_out]
     texts += [row["text"] for row in rows]
-    return lost_words(document.source, texts)
+    return lost_words(source, texts)
 
 
 def count_left_out(document: FileDocument) -> int:

@@ -74,7 +74,7 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     """The rows of a table by the separator of its header; Excel's first line `sep=;` names it."""
-    lines = text.split("\n")
+    lines = text.strip("\n").split("\n")
     if lines[0].lower().startswith("sep=") and len(lines[0]) == len("sep=;"):
         delimiter, lines = lines[0][-1], lines[1:]
     else:

@@ -26,18 +26,19 @@ def reasons(documents):
     return dict(zip(skipped["document"], skipped["reason"], strict=True))
 
 
-def test_links_that_lead_out_of_the_folder_are_skipped_with_a_reason(tmp_path, read):
+@pytest.mark.parametrize("ending", ["txt", "html"])
+def test_links_that_lead_out_of_the_folder_and_pipes_are_skipped_with_a_reason(tmp_path, read, ending):
     (tmp_path / "secret.txt").write_text("Password of Ida Berg.")
     (tmp_path / "elsewhere").mkdir()
     docs = tmp_path / "docs"
     docs.mkdir()
-    (docs / "out.txt").symlink_to(tmp_path / "secret.txt")
-    (docs / "nowhere.txt").symlink_to(tmp_path / "lacking.txt")
-    (docs / "loop.txt").symlink_to(docs / "loop.txt")
+    (docs / f"out.{ending}").symlink_to(tmp_path / "secret.txt")
+    (docs / f"nowhere.{ending}").symlink_to(tmp_path / "lacking.txt")
+    (docs / f"loop.{ending}").symlink_to(docs / f"loop.{ending}")
     (docs / "folder").symlink_to(tmp_path / "elsewhere")
-    os.mkfifo(docs / "pipe.txt")
+    os.mkfifo(docs / f"pipe.{ending}")
     documents = read(GOOD)
-    assert set(reasons(documents)) == {"out.txt", "nowhere.txt", "loop.txt", "folder", "pipe.txt"}
+    assert set(reasons(documents)) == {*(f"{name}.{ending}" for name in ("out", "nowhere", "loop", "pipe")), "folder"}
     assert len(documents.corpus) == 1
 
 
@@ -66,13 +67,13 @@ def test_a_name_that_is_no_text_and_a_file_that_is_gone_end_nothing(tmp_path, re
     with open(name, "w") as file:  # noqa: PTH123
         file.write("Coffee is served.")
     listed = folder_module.list_folder
-    gone = ListedFile(tmp_path / "docs" / "gone.txt", "gone.txt")
+    gone = ListedFile(tmp_path / "docs" / "gone.html", "gone.html")
     long = ListedFile(tmp_path / "docs" / f"{'x' * 300}.txt", "long.txt")
     monkeypatch.setattr(
         folder_module, "list_folder", lambda *args: listed(*args)._replace(files=[*listed(*args).files, gone, long])
     )
     documents = read(GOOD)
-    assert set(reasons(documents)) == {"gone.txt", "long.txt"}
+    assert set(reasons(documents)) == {"gone.html", "long.txt"}
     assert "café.txt" in documents.corpus.doc_ids
 
 
@@ -180,9 +181,15 @@ def test_a_column_twice_is_an_error_that_names_it(tmp_path, read, name):
 
 
 @pytest.mark.parametrize(
-    "content", ["id;text\n1;One, two.\n", "sep=;\nid;text\n1;One, two.\n", "id\ttext\n1\tOne, two.\n"]
+    "content",
+    [
+        "id;text\n1;One, two.\n",
+        "sep=;\nid;text\n1;One, two.\n",
+        "id\ttext\n1\tOne, two.\n",
+        '\n\nId,Text\n1,"One, two."\n',
+    ],
 )
-def test_a_table_is_read_by_its_own_separator(read, content):
+def test_a_table_is_read_by_its_own_separator_and_names_in_any_case(read, content):
     assert [passage.text for passage in read({"a.csv": content}).corpus] == ["One, two."]
 
 

@@ -55,7 +55,8 @@ def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
 def test_slides_have_titles_notes_and_numbers(read):
     def shape(text, kind=""):
         place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
-        return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        number = '<a:fld type="slidenum"><a:t>7</a:t></a:fld>'
+        return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r>{number}</a:p></p:txBody></p:sp>"
 
     def slide(*shapes):
         return f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{"".join(shapes)}</p:sld>'
@@ -126,6 +127,48 @@ def test_notebooks_of_every_version_have_text_code_and_outputs(read):
         ("Pier", "Lund = 1"),
     ]
     assert documents.corpus.sentences(0) == ["Marek Lund pays."]
+
+
+OBJECT = "<IPython.core.display.HTML object>"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ({"data": {"text/markdown": ["**Nine** crowns"], "text/plain": [OBJECT]}}, "Nine crowns"),
+        ({"data": {"text/html": "<p>Nine <b>crowns</b></p>"}}, "Nine crowns"),
+        ({"data": {"text/html": "<p>Ten</p>", "text/plain": "Nine crowns"}}, "Nine crowns"),
+        ({"data": {"text/latex": "$9$ crowns", "text/plain": OBJECT}}, "$9$ crowns"),
+        ({"output_type": "error", "ename": "ValueError", "evalue": "nine"}, "ValueError: nine"),
+    ],
+)
+def test_an_output_of_a_notebook_is_read_in_the_form_that_has_its_text(read, output, text):
+    cell = {"cell_type": "code", "source": "fare()", "outputs": [output]}
+    documents = read({"a.ipynb": notebook_of(cell)})
+    assert text_of(documents) == f"fare()\n\n{text}"
+    assert documents.report.loc[0, "lost"] == 0
+
+
+PARTS = "Subject: Fares\nMIME-Version: 1.0\nContent-Type: multipart/{}; boundary=B\n\n{}--B--\n"
+
+
+def part(text, kind="text/plain"):
+    return f"--B\nContent-Type: {kind}\n\n{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "text"),
+    [
+        ("mixed", [part("Nine."), part("Ten."), part("<p>Eleven.</p>", "text/html")], "Nine.\n\nTen.\n\nEleven."),
+        ("alternative", [part("Nine crowns."), part("<p>Nine crowns.</p>", "text/html")], "Nine crowns."),
+        ("alternative", [part("See page."), part("<p>All of nine crowns.</p>", "text/html")], "All of nine crowns."),
+        ("mixed", [part("Look."), part("Subject: Pier\n\nHalina.", "message/rfc822")], "Look.\n\nPier\nHalina."),
+    ],
+)  # fmt: skip
+def test_every_text_of_a_message_is_read_once(read, kind, parts, text):
+    documents = read({"a.eml": PARTS.format(kind, "".join(parts))})
+    assert "\n\n".join(passage.text for passage in documents.corpus) == text
+    assert documents.report.loc[0, "lost"] == 0
 
 
 MAIL = "From: Ida Berg <ida@example.org>\nSubject: Fares\nContent-Type: text/html; charset=cp1252\n\n"

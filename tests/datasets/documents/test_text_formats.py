@@ -38,10 +38,23 @@ def test_a_text_is_read_in_its_encoding_whatever_the_kind_of_file(read, text, en
 
 
 def test_a_guessed_encoding_is_said(read):
-    report = read({"a.txt": RUSSIAN.encode("cp1251"), "b.txt": RUSSIAN}).report.set_index("document")
+    files = {"a.txt": RUSSIAN.encode("cp1251"), "b.txt": RUSSIAN, "c.csv": f"id,text\n1,{RUSSIAN}\n".encode("cp1251")}
+    report = read(files).report.set_index("document")
     assert "1251" in report.loc["a.txt", "remark"]
+    assert "1251" in report.loc["c.csv", "remark"]
     assert report.loc["b.txt", "status"] == "read"
     assert report.loc["b.txt", "remark"] == ""
+
+
+@pytest.mark.parametrize("text", ["Größe über alles, café", "naïve “quoted” – dash €5", "Größe"])
+def test_a_text_with_few_letters_of_its_encoding_is_one_of_the_web(read, text):
+    assert text_of(read({"a.txt": text.encode("cp1252")})) == text
+
+
+def test_one_damaged_byte_leaves_the_rest_of_a_text_in_utf_8(read):
+    documents = read({"a.txt": "Die Fähre fährt zwölf Mal ".encode() + b"\xff heute."})
+    assert text_of(documents) == "Die Fähre fährt zwölf Mal \ufffd heute."
+    assert "1 damaged" in documents.report.loc[0, "remark"]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +63,7 @@ def test_a_guessed_encoding_is_said(read):
         "---\r\ntitle: Ferry timetable\r\nauthor: Editorial desk\r\n---\r\n",
         "---\ntitle: >-\n  Ferry\n  timetable\nauthor: Editorial desk\n---\n",
         "+++\ntitle = 'Ferry timetable'\nauthor = 'Editorial desk'\n+++\n",
+        "<!-- licence -->\n---\ntitle: Ferry timetable\nauthor: Editorial desk\n---\n",
         "\n---   \nauthor: Editorial desk: daily\ntitle: Ferry timetable\n...\n",
         "\ufeff---\ntitle: 'Ferry timetable'\nauthor: Editorial desk\n---\n",
     ],
@@ -82,6 +96,23 @@ def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
 )
 def test_indented_and_fenced_prose_of_markdown_s_dialects_is_prose(read, markdown):
     assert "Marek Lund is here." in prose_of(read({"a.md": f"# T\n\nText.\n\n{markdown}"}))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ('=== "Winter"\n\n    Lund waits.\n', "Winter\n\nLund waits."),
+        ('??? tip "Fares"\n    Lund waits.\n', "Fares\n\nLund waits."),
+        ("!!! note\n    Lund waits.\n", "Lund waits."),
+        (":::tip[Fares]\nLund waits.\n:::\n", "Fares\n\nLund waits."),
+        ('::: {.callout-note title="Fares"}\nLund waits.\n:::\n', "Fares\n\nLund waits."),
+        (":::{dropdown} Fares\n:open:\nLund waits.\n:::\n", "Fares\n\nLund waits."),
+    ],
+)
+def test_a_block_begins_with_its_title_where_that_says_more_than_its_kind(read, markdown, text):
+    documents = read({"a.md": markdown})
+    assert text_of(documents) == text
+    assert documents.report["lost"].sum() == 0
 
 
 def test_code_of_markdown_names_nothing_and_a_wiki_link_shows_its_words(read):
@@ -140,6 +171,24 @@ def test_a_table_within_a_table_is_read_once_and_a_listing_beside_numbers_is_cod
     assert text_of(documents).count("Lund collects fee 1.") == 1
     assert [p.metadata["headings"] for p in documents.corpus if p.doc_id == "a.html"] == [["Part 1"], ["Part 2"]]
     assert "Code" not in prose_of(documents)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>un<b>brok</b>en wo<wbr>rd, H<sub>2</sub>O</p>", "unbroken word, H2O"),
+        ("<table><tr><td>H<sub>2</sub>O</td><td>x<br>y</td></tr><tr><td>a</td><td>b</td></tr></table>",
+         "H2O | x y\n\na | b"),
+        ("<pre>one<br>two</pre>", "one\ntwo"),
+        ("<p>Text.</p><h2>Winter<br>fares</h2><p>Nine.</p>", "Text.\n\nWinter fares\nNine."),
+        ("<p>Text.</p><h2><button>Winter fares</button></h2><p>Nine.</p>", "Text.\n\nWinter fares\nNine."),
+        ("<form><button>Send it all now</button><label>Name</label></form>", "Send it all now Name"),
+    ],
+)  # fmt: skip
+def test_words_of_a_page_are_divided_as_a_browser_shows_them(read, page, text):
+    documents = read({"a.html": f"<html><body>{page}</body></html>"})
+    assert "\n\n".join(passage.text for passage in documents.corpus) == text
+    assert documents.report["lost"].sum() == 0
 
 
 def test_formulas_of_a_page_stay_as_letters(read):
@@ -208,6 +257,43 @@ def test_markup_reads_no_other_file(read, tmp_path):
     (tmp_path / "secret.txt").write_text("Password of Ida Berg")
     documents = read({"a.rst": f"Ferry\n=====\n\n.. include:: {tmp_path}/secret.txt\n\nText :ref:`x`.\n"})
     assert "Password" not in text_of(documents)
+
+
+DOMAINS = """Ferries
+=======
+
+.. c:function:: int fare(int adults,
+                         int children)
+   :no-index:
+
+   Marek Lund pays.
+
+.. class:: Boat(name)
+
+   .. py:method:: sail(*, to)
+      :async:
+
+      Halina sails.
+
+.. A comment.
+"""
+
+
+def test_what_sphinx_describes_is_read_with_its_signature(read):
+    documents = read({"a.rst": DOMAINS})
+    blocks = ["int fare(int adults, int children)", "Marek Lund pays.", "Boat(name)", "sail(*, to)", "Halina sails."]
+    assert text_of(documents) == "\n\n".join(blocks)
+    assert documents.report.loc[0, ["lost", "left_out"]].tolist() == [0, 3]  # an option and the comment
+
+
+def test_asciidoc_that_includes_a_file_is_read_without_it_and_says_so(read):
+    documents = read({"a.adoc": "= Ferries\n\n== Pier\n\nHalina lands.\n\ninclude::b.adoc[]\n"})
+    assert text_of(documents) == "Pier\nHalina lands."
+    assert "left out 1" in documents.report.loc[0, "remark"]
+
+
+def test_words_that_light_markup_hides_are_counted(read):
+    assert read({"a.wiki": "Halina lands {{fare|nine}}.\n"}).report.loc[0, "lost"] == 2
 
 
 def test_headings_without_text_stay_in_the_text(read):
