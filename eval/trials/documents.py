@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -270,8 +271,8 @@ def a_sweep_in_which_every_configuration_fails_says_why() -> None:
         raise Finding(LOST, done.said[-300:])
 
 
-def docx(xml: str) -> bytes:
-    """A Word document, compressed."""
+def docx(*xml: str, repeats: int = 1) -> bytes:
+    """A Word document of parts of XML, the last of them many times, compressed."""
     place = Path("made.docx")
     kinds = (
         '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default '
@@ -285,8 +286,11 @@ def docx(xml: str) -> bytes:
         ' Target="word/document.xml"/></Relationships>'
     )
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in (("[Content_Types].xml", kinds), ("_rels/.rels", links), ("word/document.xml", xml)):
+        for name, text in (("[Content_Types].xml", kinds), ("_rels/.rels", links)):
             archive.writestr(name, text)
+        with archive.open("word/document.xml", "w") as stream:
+            for part in (*xml[:-1], *itertools.repeat(xml[-1], repeats)):
+                stream.write(part.encode())
     data = place.read_bytes()
     place.unlink()
     return data
@@ -318,7 +322,7 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "fifty megabytes of prose": ("prose.txt", lambda: "Ada wrote a letter about engines to Charles.\n\n" * 1_100_000),
     "a line of ten megabytes": ("line.txt", lambda: "Ada wrote a letter. " * 500_000),
     "a Word document of 8 MB in 34 kB": ("small.docx", lambda: docx(word_xml(240_000))),
-    "a Word document of a gigabyte": ("bomb.docx", lambda: docx("<w:document>" + " " * (1 << 30))),
+    "a Word document of a gigabyte": ("bomb.docx", lambda: docx("<w:document>", " " * (1 << 20), repeats=1 << 10)),
     "a PDF that unpacks": ("bomb.pdf", bomb_pdf),
     "front matter of blanks": ("front.md", lambda: "---\n" + " " * 200_000 + "\nAda wrote.\n"),
     "front matter of colons": ("front.md", lambda: "---\n" + "a: " * 100_000 + "\n---\nAda wrote.\n"),

@@ -61,6 +61,16 @@ class FileDocument:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+def joined_documents(documents: Sequence[FileDocument], remark: str = "") -> FileDocument:
+    """The blocks of documents one after the other, as one document."""
+    return FileDocument(
+        [block for document in documents for block in document.blocks],
+        source="\n".join(document.source for document in documents),
+        left_out="\n".join(document.left_out for document in documents),
+        remark=remark,
+    )
+
+
 def paragraphs(text: str) -> Iterator[Block]:
     """The paragraphs of a plain text, which blank lines divide."""
     return (Block(part.strip()) for part in re.split(r"\n\s*\n", text) if part.strip())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,21 +134,22 @@ def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> N
 
 def _keep_naming_prose(rows: list[PassageRow]) -> None:
     """Leave in `sentences` what may name something: headings of one document, and sentences that few documents have."""
-    sections = Counter(key for row in rows for key in _heading_keys(row))
-    documents_with_heading = Counter(heading for _, heading in sections)
     sentences = {(row["doc_id"], without_numbers(text)) for row in rows for text in row["sentences"]}
-    documents_with_sentence = Counter(text for _, text in sentences)
+    n_documents = Counter(text for _, text in sentences)
+    for row, headings in zip(rows, _naming_headings(rows), strict=True):
+        prose = [text for text in row["sentences"] if n_documents[without_numbers(text)] < COMMON]
+        row["sentences"] = [*headings, *prose] or [""]
+
+
+def _naming_headings(rows: list[PassageRow]) -> Iterator[list[str]]:
+    """The headings of each passage that one document has; of a wide section only those of its first passage."""
+    sections = Counter(key for row in rows for key in _heading_keys(row))
+    n_documents = Counter(heading for _, heading in sections)
     begun = set[tuple[str, str]]()
     for row in rows:
-        keys = _heading_keys(row)
-        naming = list[str]()
-        for key in keys:
-            names_all = sections[key] < WIDE or key not in begun
-            if names_all and documents_with_heading[key[1]] == 1:
-                naming.append(NO_NAME.sub(" ", key[1]))
+        keys = [key for key in _heading_keys(row) if n_documents[key[1]] == 1]
+        yield [NO_NAME.sub(" ", key[1]) for key in keys if sections[key] < WIDE or key not in begun]
         begun.update(keys)
-        prose = [text for text in row["sentences"] if documents_with_sentence[without_numbers(text)] < COMMON]
-        row["sentences"] = [*naming, *prose] or [""]
 
 
 def _heading_keys(row: PassageRow) -> list[tuple[str, str]]:

@@ -187,14 +187,17 @@ def _parse(text: str) -> list[Token]:
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
     raw = [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline")]
-    hidden = _closed_tags(token.content for token in raw)
+    closed = _closed_tags(token.content for token in raw)
     for token in raw:
-        token.content = _safe_html(token.content, hidden)
-    for token in inline:
-        if token.type == "text" and "[[" in token.content:
-            token.type = "html_inline"
-            token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
+        token.content = _safe_html(token.content, closed)
+    _show_wiki_links([token for token in inline if token.type == "text" and "[[" in token.content])
     return tokens
+
+
+def _show_wiki_links(tokens: Iterable[Token]) -> None:
+    for token in tokens:
+        token.type = "html_inline"
+        token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
 
 
 def _expand_directive(token: Token) -> list[Token]:

@@ -7,15 +7,18 @@ one, or has an outline level. Mammoth loses equations, titles and derived headin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
-from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, one_line
+from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents, one_line
 
 _HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
-_BREAKS = frozenset("tab br cr line-break s".split())
+_SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
+"""Element -> the text that it stands for."""
+_HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 _MAX_STYLES = 20  # of a chain of styles based on each other
 
@@ -102,20 +105,17 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     relations = archive.relations(main)
     ids = [_relation_id(slide) for slide in named(archive.xml(main), "sldId")]
     slides = [relations[id_][1] for id_ in ids if id_ in relations] or _numbered(archive)
-    blocks = list[Block]()
-    source = list[str]()
-    for number, slide in enumerate(slides, start=1):
-        relations = archive.relations(slide)
-        parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
-        roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
-        for field in [field for root in roots for field in named(root, "fld")]:
-            if attribute(field, "type") == "slidenum":
-                field.getparent().remove(field)
-        targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
-        walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
-        blocks += [_on_page(block, number) for root in roots for block in walker.blocks(root)]
-        source += map(_all_text, roots)
-    return [FileDocument(blocks, source="\n".join(source))]
+    return [joined_documents([_slide_document(archive, slide, number) for number, slide in enumerate(slides, start=1)])]
+
+
+def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
+    relations = archive.relations(slide)
+    parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
+    roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
+    targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
+    walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
+    blocks = [block._replace(page=number, last_page=number) for root in roots for block in walker.blocks(root)]
+    return FileDocument(blocks, source="\n".join(map(_all_text, roots)))
 
 
 def _relation_id(element: Any) -> str:
@@ -136,11 +136,6 @@ def _slide_level(paragraph: Any, *, is_first: bool) -> int:
             return 0
         return 1 if is_first else 2
     return 0
-
-
-def _on_page(block: Block, page: int) -> Block:
-    """The block on that page."""
-    return block._replace(page=page, last_page=page)
 
 
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -180,8 +175,13 @@ def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
 
 def _all_text(root: Any) -> str:
     """The text of a part by its leaves only: every `t` that is not deleted; paragraphs, tabs and breaks divide it."""
-    leaves = named(root, "t", "p", *_BREAKS)
-    return "".join((leaf.text or "") if local_name(leaf) == "t" else "\n" for leaf in leaves)
+    texts = list[str]()
+    for leaf in named(root, "t", "p", *_SIGNS):
+        if local_name(leaf) != "t":
+            texts.append("\n")
+        elif _is_shown(leaf.getparent()):
+            texts.append(leaf.text or "")
+    return "".join(texts)
 
 
 class _Walker:
@@ -194,7 +194,7 @@ class _Walker:
         """The blocks of an element's children, in order."""
         for child in element:
             kind = local_name(child)
-            if not kind or kind in _HIDDEN or self._is_repeated(child, kind):
+            if not _is_shown(child):
                 continue
             if kind in ("p", "h"):
                 yield from self._paragraph(child)
@@ -203,64 +203,74 @@ class _Walker:
             else:
                 yield from self.blocks(child)
 
-    @staticmethod
-    def _is_repeated(element: Any, kind: str) -> bool:
-        """Whether it repeats, for older programs, what its neighbour says."""
-        return kind == "Fallback" and any(
-            local_name(other) == "Choice" for other in element.itersiblings(preceding=True)
-        )
-
-    def _paragraph(self, paragraph: Any) -> Iterator[Block]:
-        pieces, inner, links = list[str](), list[Any](), list[Link]()
-        is_mixed = "opendocument" in (paragraph.nsmap.get(paragraph.prefix) or "")
-        self._collect(paragraph, pieces, inner, links, is_mixed=is_mixed)
-        text = one_line("".join(pieces))
+    def _paragraph(self, element: Any) -> Iterator[Block]:
+        paragraph = _Paragraph(self.targets, has_loose_text="opendocument" in (element.nsmap.get(element.prefix) or ""))
+        paragraph.add(element)
+        text = one_line("".join(paragraph.pieces))
         if text:
-            yield Block(text, self.level(paragraph), links=tuple(links))
-        for element in inner:
-            yield from self.blocks(element)
-
-    def _collect(self, element: Any, pieces: list[str], inner: list[Any], links: list[Link], *, is_mixed: bool) -> None:
-        """The text of a paragraph; elements that hold paragraphs, as text boxes and notes, go to `inner`."""
-        if is_mixed:
-            pieces.append(element.text or "")
-        for child in element:
-            kind = local_name(child)
-            if kind == "t":
-                pieces.append(child.text or "")
-            elif kind in _BREAKS:
-                pieces.append(" ")
-            elif kind == "noBreakHyphen":
-                pieces.append("-")
-            elif kind in ("txbxContent", "text-box", "note", "annotation"):
-                inner.append(child)
-            elif kind and kind not in _HIDDEN and not self._is_repeated(child, kind):
-                start = len(pieces)
-                self._collect(child, pieces, inner, links, is_mixed=is_mixed)
-                target = self._target(child, kind)
-                if target:
-                    links.append(Link(one_line("".join(pieces[start:])), target))
-            if is_mixed:
-                pieces.append(child.tail or "")
-
-    def _target(self, element: Any, kind: str) -> str:
-        if kind == "hyperlink":
-            return self.targets.get(_relation_id(element), "") or attribute(element, "anchor")
-        return attribute(element, "href") if kind == "a" else ""
+            yield Block(text, self.level(element), links=tuple(paragraph.links))
+        for holder in paragraph.holders:
+            yield from self.blocks(holder)
 
     def _row(self, row: Any) -> Iterator[Block]:
         """A row as one block of its cells; a row with tables or headings in it, or of one cell, as what it holds."""
-        cells = [cell for cell in row if local_name(cell) in _CELLS]
-        found = [list(self.blocks(cell)) for cell in cells]
-        blocks = [block for cell in found for block in cell]
-        if len(cells) <= 1 or any(block.level for block in blocks) or _has_table(cells):
+        cells = [list(self.blocks(cell)) for cell in row if local_name(cell) in _CELLS]
+        blocks = list(chain.from_iterable(cells))
+        has_headings = any(block.level for block in blocks)
+        has_tables = any(True for _ in named(row, "tbl", "table"))
+        if len(cells) <= 1 or has_headings or has_tables:
             yield from blocks
             return
-        texts = [" ".join(block.text for block in cell) for cell in found]
-        text = " | ".join(texts).strip(" |")
+        text = " | ".join(" ".join(block.text for block in cell) for cell in cells).strip(" |")
         if text:
-            yield Block(text, links=tuple(link for block in blocks for link in block.links))
+            yield Block(text, links=tuple(chain.from_iterable(block.links for block in blocks)))
 
 
-def _has_table(cells: Sequence[Any]) -> bool:
-    return any(True for cell in cells for _ in named(cell, "tbl", "table"))
+class _Paragraph:
+    """The text of a paragraph with its links, and the elements in it that hold paragraphs: text boxes and notes.
+
+    Word keeps text in `t` elements only, OpenDocument anywhere (`has_loose_text`).
+    """
+
+    def __init__(self, targets: Mapping[str, str], *, has_loose_text: bool) -> None:
+        self.targets, self.has_loose_text = targets, has_loose_text
+        self.pieces, self.links, self.holders = list[str](), list[Link](), list[Any]()
+
+    def add(self, element: Any) -> None:
+        """Add the text below an element."""
+        if self.has_loose_text:
+            self.pieces.append(element.text or "")
+        for child in element:
+            self._add_child(child)
+            if self.has_loose_text:
+                self.pieces.append(child.tail or "")
+
+    def _add_child(self, child: Any) -> None:
+        kind = local_name(child)
+        if kind == "t":
+            self.pieces.append(child.text or "")
+        elif kind in _SIGNS:
+            self.pieces.append(_SIGNS[kind])
+        elif kind in _HOLDERS:
+            self.holders.append(child)
+        elif _is_shown(child):
+            start = len(self.pieces)
+            self.add(child)
+            target = self._target(child, kind)
+            if target:
+                self.links.append(Link(one_line("".join(self.pieces[start:])), target))
+
+    def _target(self, child: Any, kind: str) -> str:
+        if kind == "hyperlink":
+            return self.targets.get(_relation_id(child), "") or attribute(child, "anchor")
+        return attribute(child, "href") if kind == "a" else ""
+
+
+def _is_shown(element: Any) -> bool:
+    """Whether an element is no comment, hidden, a slide's number, or a copy of its neighbour for older programs."""
+    kind = local_name(element)
+    if kind == "fld":
+        return attribute(element, "type") != "slidenum"
+    if kind == "Fallback":
+        return all(local_name(other) != "Choice" for other in element.itersiblings(preceding=True))
+    return bool(kind) and kind not in _HIDDEN

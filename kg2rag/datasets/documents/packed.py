@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mailbox
-import posixpath
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, named, resolve
-from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, lost_words, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import (
+    CODE,
+    Block,
+    FileDocument,
+    joined_documents,
+    lost_words,
+    one_line,
+    paragraphs,
+)
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
 from kg2rag.datasets.documents.markdown import markdown_document
@@ -32,17 +39,7 @@ def read_notebook(data: bytes, name: str = "") -> list[FileDocument]:
     notebook = parse_json(decode_text(data).text, name or "notebook")
     if not isinstance(notebook, Mapping):
         raise DataError("it is no notebook: its JSON is no object.")
-    return [_joined_pages([page for cell in _cells(notebook) for page in _cell_pages(cell)])]
-
-
-def _joined_pages(pages: list[FileDocument], remark: str = "") -> FileDocument:
-    """Pages one after the other as one document."""
-    return FileDocument(
-        [block for page in pages for block in page.blocks],
-        source="\n".join(page.source for page in pages),
-        left_out="\n".join(page.left_out for page in pages),
-        remark=remark,
-    )
+    return [joined_documents([page for cell in _cells(notebook) for page in _cell_pages(cell)])]
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -121,7 +118,7 @@ def _message_document(data: bytes) -> FileDocument:
     attached = [part.get_filename() or part.get_content_type() for part in message.walk() if _is_attached(part)]
     pages = [_header_page(message, level=1), *_part_pages(message)]
     remark = f"attachments are not read: {', '.join(attached[:5])}" if attached else ""
-    return _joined_pages(pages, remark)
+    return joined_documents(pages, remark)
 
 
 def _is_attached(part: Any) -> bool:
@@ -148,7 +145,7 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
         yield _header_page(message, level=2)
         yield from _part_pages(message)
     elif kind == "multipart/alternative" and part.get_payload():
-        yield _longest([_joined_pages(list(_part_pages(each))) for each in part.iter_parts()])
+        yield _longest([joined_documents(list(_part_pages(each))) for each in part.iter_parts()])
     elif part.is_multipart():
         for each in part.iter_parts():
             yield from _part_pages(each)
@@ -183,17 +180,16 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     if not rootfiles:
         raise DataError("it is no e-book: its container names no package.")
     package = archive.xml(rootfiles[0])
-    titles = ["".join(element.itertext()) for element in named(package, "title")]
+    pages = [page for part in _spine(package, rootfiles[0]) for page in read_html(archive.read(part))]
+    titles = [one_line("".join(element.itertext())) for element in named(package, "title")]
+    headings = [Block(title, 1) for title in titles[:1] if title]
+    return [joined_documents([FileDocument(headings), *pages])]
+
+
+def _spine(package: Any, place: str) -> Iterator[str]:
+    """The parts of an e-book's pages in their order, without its table of contents."""
     items = {attribute(item, "id"): item for item in named(package, "item")}
-    order = [items.get(attribute(reference, "idref")) for reference in named(package, "itemref")]
-    pages = list[FileDocument]()
-    for item in order:
-        if item is None or "nav" in attribute(item, "properties").split():
-            continue
-        part = resolve(rootfiles[0], attribute(item, "href"))
-        if part not in archive.names:
-            raise DataError(f"its page {posixpath.basename(part)!r} is lacking. Is the file complete?")
-        pages += read_html(archive.read(part))
-    title = one_line(titles[0]) if titles else ""
-    heading = [Block(title, 1)] if title else []
-    return [_joined_pages([FileDocument(heading), *pages])]
+    for reference in named(package, "itemref"):
+        item = items.get(attribute(reference, "idref"))
+        if item is not None and "nav" not in attribute(item, "properties").split():
+            yield resolve(place, attribute(item, "href"))

@@ -50,7 +50,8 @@ _REWRITTEN = {
 """Format -> patterns of what pandoc would not read, and what stands in their place."""
 _MARKUP = {
     "rst": re.compile(
-        r"(?m)^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
+        r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
+        r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
     ),
     "latex": re.compile(
         r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
@@ -67,7 +68,9 @@ _MARKUP = {
 }
 """Format -> what of its source is markup and no text, for the count of lost words."""
 _OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. [^\n]*?::[^\n]*((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
-_COMMENT_OF_RST = re.compile(r"(?m)^([ \t]*)\.\. (?![^\n]*::|[\[_|])[^\n]*(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*")
+_COMMENT_OF_RST = re.compile(
+    r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
+)
 _INTERPRETED = re.compile(r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>')
 _WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
