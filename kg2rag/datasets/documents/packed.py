@@ -125,7 +125,7 @@ def _is_attached(part: Any) -> bool:
     """Whether a part is a file that comes with a message, or anything else that is no text."""
     if part.get_content_maintype() in ("multipart", "message"):
         return False
-    return part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+    return bool(part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text")
 
 
 def _header_page(message: Any, level: int) -> FileDocument:
