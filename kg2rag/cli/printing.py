@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from kg2rag.text.cells import LONGEST, console, visible
+from kg2rag.text.cells import MAX_CHARACTERS, console, visible
 
 
 def print_line(line: object, *, err: bool = False) -> None:
@@ -47,7 +47,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for i, column in enumerate(columns):
         table.add_column(column, no_wrap=i == 0, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(visible(cell[:LONGEST])) for cell in row))
+        table.add_row(*(Text(visible(cell[:MAX_CHARACTERS])) for cell in row))
     print_rich(table)
 
 

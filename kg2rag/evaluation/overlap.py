@@ -153,11 +153,12 @@ class Agreement(HtmlPage):
         return pool
 
     def _corpus(self) -> Corpus | None:
-        """The corpus of the first hit that knows one."""
+        """The corpus of the first ranking that knows one."""
         for rankings in self.rankings.values():
             for ranking in rankings:
-                if len(ranking) and ranking[0].corpus is not None:
-                    return ranking[0].corpus
+                corpus: Corpus | None = getattr(ranking.ids, "corpus", None)
+                if corpus is not None:
+                    return corpus
         return None
 
     def to_html(self) -> str:

@@ -25,7 +25,9 @@ def guarded(cell: Any) -> Any:
     >>> [guarded(cell) for cell in ("=1+1", "'=1+1", "dense", -0.5)]
     ["'=1+1", "''=1+1", 'dense', -0.5]
     """
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    if isinstance(cell, str) and _FORMULA.match(cell):
+        return f"'{cell}"
+    return cell
 
 
 def unguarded(cell: Any) -> Any:
@@ -34,7 +36,9 @@ def unguarded(cell: Any) -> Any:
     >>> [unguarded(cell) for cell in ("'=1+1", "''=1+1", "'tis", -0.5)]
     ['=1+1', "'=1+1", "'tis", -0.5]
     """
-    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
+    if isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell[1:]):
+        return cell[1:]
+    return cell
 
 
 def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None = None) -> str:
@@ -52,7 +56,7 @@ def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) 
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
-LONGEST = 10_000  # characters of a text on a terminal; rich takes minutes to wrap a word of a million
+MAX_CHARACTERS = 10_000  # characters of a text on a terminal; rich takes minutes to wrap a word of a million
 _JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji need
 _STEERING = {
     code: INSTEAD
@@ -70,22 +74,26 @@ def visible(text: str) -> str:
     return text.translate(_STEERING)
 
 
-def console(**given: Any) -> Console:
-    """A console of rich that shows texts by `visible`; its own colours remain."""
+def console(**options: Any) -> Console:
+    """A console of rich that shows texts by `visible`; its colours remain."""
     from rich import console as rich
     from rich.segment import Segment
 
     class VisibleConsole(rich.Console):
         def render_str(self, text: str, **options: Any) -> Any:
-            return super().render_str(text if len(text) <= LONGEST else text[:LONGEST] + "…", **options)
+            shown = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "…"
+            return super().render_str(shown, **options)
 
         def render(self, *arguments: Any, **options: Any) -> Any:
             for segment in super().render(*arguments, **options):
-                yield segment if segment.control else Segment(visible(segment.text), segment.style)
+                if segment.control:
+                    yield segment
+                else:
+                    yield Segment(visible(segment.text), segment.style)
 
-    return VisibleConsole(**given)
+    return VisibleConsole(**options)
 
 
 def excerpt(text: str) -> str:
-    """What is shown of a passage: its first `EXCERPT` characters."""
+    """The first `EXCERPT` characters of a passage."""
     return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"

@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -54,21 +54,25 @@ def key(surface: str) -> str:
 
 
 def split(surface: str) -> list[str]:
-    """The parts of a name, in order: split at separators, and where a capital begins a word.
+    """The parts of a name, in order: split at separators, and before a capital that begins a word.
 
     >>> split("HTTPServer_v2.useChat")
     ['HTTP', 'Server', 'v2', 'use', 'Chat']
     """
     parts = []
     for run in filter(None, _KEY_PART.split(surface)):
-        bounds = [0, *(at for at in range(1, len(run)) if _word_begins(run, at)), len(run)]
+        bounds = [0, *_word_starts(run), len(run)]
         parts += [run[start:end] for start, end in pairwise(bounds)]
     return parts
 
 
-def _word_begins(run: str, at: int) -> bool:
-    # The last capital of a run of them begins the word that follows: HTTP|Server.
-    return run[at].isupper() and (not run[at - 1].isupper() or run[at + 1 : at + 2].islower())
+def _word_starts(run: str) -> list[int]:
+    """The places of inner capitals that begin a word; the last of several capitals begins the next: HTTP|Server."""
+    return [
+        place
+        for place in range(1, len(run))
+        if run[place].isupper() and (not run[place - 1].isupper() or run[place + 1 : place + 2].islower())
+    ]
 
 
 def members(surface: str) -> list[str]:
@@ -88,8 +92,8 @@ def variants(surface: str) -> tuple[str, ...]:
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
     """
     path = members(surface)
-    found = dict.fromkeys([surface, *path, *(part for member in path for part in split(member))])
-    return tuple(name for name in found if name.strip("_"))
+    parts = [part for member in path for part in split(member)]
+    return tuple(name for name in dict.fromkeys([surface, *path, *parts]) if name.strip("_"))
 
 
 def looks_like_name(surface: str) -> bool:
@@ -102,18 +106,19 @@ def looks_like_name(surface: str) -> bool:
     >>> [looks_like_name(word) for word in ("well-known", "U.S.A", "1984", "NASA", "Paris", "20th", "and/or")]
     [False, False, False, False, False, False, True]
     """
-    if "_" in surface.strip("_") or (surface.startswith("_") and len(surface) > 1):
+    if "_" in surface.strip("_") or re.match("_.", surface):
         return True
     if "/" in surface or "::" in surface:
         return any(map(str.isalpha, surface))
     path = members(surface)
     if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in path):
         return True
-    return any(
-        (word != word.upper() and any(_word_begins(word, at) for at in range(1, len(word))))
-        or (_LETTERS_DIGITS.fullmatch(word) and not word.isupper())
-        for word in path
-    )
+    return any(map(_is_coined, path))
+
+
+def _is_coined(word: str) -> bool:
+    """Whether a word that is not in capitals has an inner capital, or letters before digits."""
+    return not word.isupper() and bool(_word_starts(word) or _LETTERS_DIGITS.fullmatch(word))
 
 
 def definitions(text: str) -> Iterator[str]:
@@ -152,51 +157,67 @@ class Format(NamedTuple):
 
 
 def format_by_example(text: str) -> Format | None:
-    """The format that a query gives by an example; None where it gives none."""
-    for found in _INTRODUCED.finditer(text):
-        example = _example(text[found.end() : found.end() + _READ])
-        if _coded(example) and (found["begins"] or found["ends"]):
-            word, piece = r"\w+", re.escape(example)
-            return Format(example, f"{_edge(example)}{piece}{word}" if found["begins"] else rf"{word}{piece}\b")
-        kinds = {piece.lastgroup for piece in _PIECE.finditer(example)}
-        place = len(example) > 1 and kinds & {"any", "number", "zeros"}
-        if _coded(example) and (found["announced"] or place or _COLOUR.fullmatch(example)):
-            return Format(example, _regex(example, kinds))
+    """The format that a query gives by an example; None if it gives none."""
+    for introduction in _INTRODUCED.finditer(text):
+        example = _example(text[introduction.end() : introduction.end() + _READ])
+        if not _is_coded(example):
+            continue
+        if introduction["begins"]:
+            return Format(example, rf"{_edge(example)}{re.escape(example)}\w+")
+        if introduction["ends"]:
+            return Format(example, rf"\w+{re.escape(example)}\b")
+        if introduction["announced"] or _has_blanks(example) or _COLOUR.fullmatch(example):
+            return Format(example, _regex(example))
     return None
 
 
 def _example(rest: str) -> str:
     """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
-    if quoted := _QUOTED.match(rest):
+    quoted = _QUOTED.match(rest)
+    if quoted:
         return quoted[1].strip()
     words = (word.strip(_QUOTES + "(),;?!").rstrip(".:") for word in rest.split())
-    return " ".join(takewhile(_coded, words))
+    return " ".join(takewhile(_is_coded, words))
 
 
-def _coded(example: str) -> bool:
-    """Whether something is no prose: it has a place, a digit, or a sign inside or at an end."""
-    sign = re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
-    places = any(piece["any"] or piece["number"] for piece in _PIECE.finditer(example))
-    return "*" not in example and bool(sign or places)
+def _is_coded(example: str) -> bool:
+    """Whether a text is no prose: it has blanks to fill in, a digit, or a sign inside or at an end."""
+    if "*" in example:
+        return False
+    return bool(re.search(r"[\d_@#$%:/+]|\w[-.]\w", example) or {"any", "number"} & _kinds(example))
 
 
-def _regex(example: str, kinds: Set[str | None]) -> str:
+def _has_blanks(example: str) -> bool:
+    return len(example) > 1 and bool({"any", "number", "zeros"} & _kinds(example))
+
+
+def _kinds(example: str) -> set[str | None]:
+    """The groups of `_PIECE` that an example has."""
+    return {piece.lastgroup for piece in _PIECE.finditer(example)}
+
+
+def _regex(example: str) -> str:
+    """The regular expression of codes like an example."""
     if _COLOUR.fullmatch(example):
         return rf"#[0-9A-Fa-f]{{{len(example) - 1}}}\b"
-    blank = "any" in kinds or "number" in kinds
-    pieces = []
-    for piece in _PIECE.finditer(example):
-        text, digits = piece.group(), piece["digits"] or piece["zeros"]
-        if piece["any"]:
-            pieces.append(rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+")
-        elif piece["count"]:
-            pieces.append(rf"\d{{{len(text)}}}")
-        elif piece["number"] or (digits and not blank):
-            pieces.append(r"\d+")
-        else:
-            free = piece["letters"] and not (blank or {"digits", "zeros", "count"} & kinds)
-            pieces.append("[A-Za-z]+" if free else re.escape(text))
+    kinds = _kinds(example)
+    has_blanks = bool({"any", "number"} & kinds)
+    letters_vary = not has_blanks and not {"digits", "zeros", "count"} & kinds
+    pieces = [_piece_regex(piece, not has_blanks, letters_vary) for piece in _PIECE.finditer(example)]
     return f"{_edge(example)}{''.join(pieces)}"
+
+
+def _piece_regex(piece: re.Match[str], digits_vary: bool, letters_vary: bool) -> str:
+    text, kind = piece.group(), piece.lastgroup
+    if kind == "any":
+        return rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+"
+    if kind == "count":
+        return rf"\d{{{len(text)}}}"
+    if kind == "number" or (digits_vary and kind in ("digits", "zeros")):
+        return r"\d+"
+    if letters_vary and kind == "letters":
+        return "[A-Za-z]+"
+    return re.escape(text)
 
 
 def _edge(example: str) -> str:

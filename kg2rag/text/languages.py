@@ -54,9 +54,9 @@ def script_of(word: str) -> str:
 
 
 def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, str]:
-    """The language of each script of some texts; Latin is English where no language is recognised.
+    """The language of each script of some texts; Latin is English if no language is recognised.
 
-    `language`, where it is not "auto", is that of the script it is written in.
+    `language`, unless "auto", is the language of the script in which it is written.
 
     >>> guess_languages(["Марек ведёт паром, и он не знает, что будет в порту."])
     {'cyrillic': 'russian', 'latin': 'english'}

@@ -98,11 +98,14 @@ def split_sentences(text: str) -> list[str]:
     sentences: list[list[str]] = []
     end = ""  # of the last sentence: a search reads its whole input, and joining it again would copy it
     for piece in _SENTENCE_END.split(text.strip()):
-        if joined := bool(sentences and _ABBREVIATION.search(end)):
+        if sentences and _ABBREVIATION.search(end):
             sentences[-1].append(piece)
-        elif piece:
-            sentences.append([piece])
-        end = f"{end if joined else ''} {piece}"[-_LONGEST_ABBREVIATION:]
+            end = f"{end} {piece}"
+        else:
+            if piece:
+                sentences.append([piece])
+            end = f" {piece}"
+        end = end[-_LONGEST_ABBREVIATION:]
     return [" ".join(pieces) for pieces in sentences]
 
 
@@ -154,10 +157,11 @@ class JoinedTexts:
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
         starts, ends = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2).T
-        if any(len(piece) != 1 for piece in pieces.values()):  # a combining accent belongs to the word before it
+        if any(len(piece) != 1 for piece in pieces.values()):
             origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
-            last, behind = origins[ends - 1], np.append(origins, len(self.text))[ends]
-            starts, ends = origins[starts], np.maximum(last + 1, behind)
+            starts = origins[starts]
+            # A combining accent belongs to the word before it.
+            ends = np.maximum(origins[ends - 1] + 1, np.append(origins, len(self.text))[ends])
         torn = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
         return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
 
@@ -195,23 +199,25 @@ class Lexicon:
         self._number: dict[str, int] = {}
         words = np.array([self._number.setdefault(word, len(self._number)) for key in split for word in key], np.int64)
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
-        starts, nodes = np.cumsum(lengths) - lengths, np.zeros(len(split), dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        nodes = np.zeros(len(split), dtype=np.int64)
         self._levels: list[tuple[Places, Numbers]] = []
         for depth in range(int(lengths.max(initial=0))):
-            going = np.flatnonzero(lengths > depth)
-            steps = nodes[going] * len(self._number) + words[starts[going] + depth]
-            edges, nodes[going] = np.unique(steps, return_inverse=True)
+            longer = np.flatnonzero(lengths > depth)
+            steps = nodes[longer] * len(self._number) + words[starts[longer] + depth]
+            edges, nodes[longer] = np.unique(steps, return_inverse=True)
             codes = np.full(len(edges), -1, dtype=np.int32)
-            ending = going[lengths[going] == depth + 1]
-            codes[nodes[ending]] = ending
+            complete = longer[lengths[longer] == depth + 1]
+            codes[nodes[complete]] = complete
             self._levels.append((edges, codes))
-        self._quiet = np.zeros(len(split), dtype=bool)
-        self._quiet[: len(names)] = [not any(map(_stands_out, name)) for name in names]
+        self._has_no_capital = np.zeros(len(split), dtype=bool)
+        self._has_no_capital[: len(names)] = [not any(map(_stands_out, name)) for name in names]
 
     def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
         """(code, (start, end)) of every key in the text; see `matches`."""
-        found = self.matches(JoinedTexts([text]), capitals=capitals)
-        return zip(found.codes.tolist(), zip(found.starts.tolist(), found.ends.tolist(), strict=True), strict=True)
+        matches = self.matches(JoinedTexts([text]), capitals=capitals)
+        spans = zip(matches.starts.tolist(), matches.ends.tolist(), strict=True)
+        return zip(matches.codes.tolist(), spans, strict=True)
 
     def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
         """Every key in the texts, left to right, the longest at each place, without overlap.
@@ -220,38 +226,52 @@ class Lexicon:
         """
         words = joined.words()
         numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)
-        at, last, codes = self._longest(numbers, words.texts)
+        first, last, codes = self._longest(numbers, words.texts)
         # One character may fold to two words (½); a match cannot use half of it.
-        kept = ~words.torn[at] & ~np.append(words.torn, False)[last + 1]
+        allowed = ~words.torn[first] & ~np.append(words.torn, False)[last + 1]
         if capitals:
-            before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
-            kept &= self._quiet[codes] | (before[words.ends[last]] > before[words.starts[at]])
-        at, last, codes = at[kept], last[kept], codes[kept]
-        # In each text the first is chosen, then always the next that does not overlap: one step in all texts.
-        texts, following = words.texts[at], np.searchsorted(at, last + 1)
-        kept, here = np.zeros(len(at), dtype=bool), np.unique(texts, return_index=True)[1]
-        while len(here):
-            kept[here] = True
-            here = here[following[here] < len(at)]
-            here = following[here][texts[following[here]] == texts[here]]
-        at, last = at[kept], last[kept]
-        return Matches(words.texts[at], codes[kept], words.starts[at], words.ends[last])
+            n_before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
+            has_capital = n_before[words.ends[last]] > n_before[words.starts[first]]
+            allowed &= self._has_no_capital[codes] | has_capital
+        first, last, codes = first[allowed], last[allowed], codes[allowed]
+        chosen = _without_overlap(first, last, words.texts[first])
+        first, last = first[chosen], last[chosen]
+        return Matches(words.texts[first], codes[chosen], words.starts[first], words.ends[last])
 
     def _longest(self, numbers: Places, texts: Places) -> tuple[Places, Places, Numbers]:
-        """The first and the last word of the longest key at each word where there is one, and its code."""
+        """The first and the last word of the longest key at each word that begins one, and the key's code."""
         n_words = len(numbers)
-        nodes, last, codes = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64), np.full(n_words, -1, np.int32)
-        at = np.arange(n_words)
-        for depth, (edges, ending) in enumerate(self._levels):
-            at = at[at < n_words - depth]
-            at = at[(texts[at + depth] == texts[at]) & (numbers[at + depth] >= 0)]
-            wanted = nodes[at] * len(self._number) + numbers[at + depth]
-            places = np.searchsorted(edges, wanted)
-            nodes[at], at = places, at[edges[np.minimum(places, len(edges) - 1)] == wanted]
-            ends = at[ending[nodes[at]] >= 0]
-            last[ends], codes[ends] = ends + depth, ending[nodes[ends]]
-        found = np.flatnonzero(codes >= 0)
-        return found, last[found], codes[found]
+        nodes = np.zeros(n_words, np.int64)
+        last = np.zeros(n_words, np.int64)
+        codes = np.full(n_words, -1, np.int32)
+        first = np.arange(n_words)
+        for depth, (edges, key_codes) in enumerate(self._levels):
+            first = first[first < n_words - depth]
+            first = first[(texts[first + depth] == texts[first]) & (numbers[first + depth] >= 0)]
+            steps = nodes[first] * len(self._number) + numbers[first + depth]
+            children = np.searchsorted(edges, steps)
+            nodes[first] = children
+            first = first[edges[np.minimum(children, len(edges) - 1)] == steps]
+            complete = first[key_codes[nodes[first]] >= 0]
+            last[complete] = complete + depth
+            codes[complete] = key_codes[nodes[complete]]
+        matched = np.flatnonzero(codes >= 0)
+        return matched, last[matched], codes[matched]
+
+
+def _without_overlap(first: Places, last: Places, texts: Places) -> NDArray[np.bool_]:
+    """Which matches are chosen: in each text the first, then always the next that does not overlap.
+
+    One step is made in all texts together.
+    """
+    following = np.searchsorted(first, last + 1)
+    chosen = np.zeros(len(first), dtype=bool)
+    current = np.unique(texts, return_index=True)[1]
+    while len(current):
+        chosen[current] = True
+        current = current[following[current] < len(first)]
+        current = following[current][texts[following[current]] == texts[current]]
+    return chosen
 
 
 def _stands_out(char: str) -> bool:

@@ -12,6 +12,7 @@ import json
 import re
 import reprlib
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
@@ -32,21 +33,32 @@ class DataError(ValueError):
 
 @contextmanager
 def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) -> Iterator[None]:
-    """Whatever goes wrong while a file or folder is read, as a DataError that names it; advice for errors not of ours.
+    """Turn an error while a file or folder is read into a DataError that names it.
 
-    A ValueError of ours that names the file already is left as it is, and so is ours for a file that is missing.
+    Errors that other libraries raise get the advice. Unchanged are a ValueError of ours that names the file already,
+    our error about a missing file, and MemoryError.
     """
     try:
         yield
     except kinds as error:
-        missing = isinstance(error, FileNotFoundError) and error.errno is None  # worded by us
-        if missing or isinstance(error, MemoryError):
+        if _is_complete(error, where):
             raise
-        ours = isinstance(error, DataError) or type(error) is ValueError
-        if ours and (str(where) in str(error) or (Path(where).is_file() and Path(where).name in str(error))):
-            raise
-        said = str(error) if ours else f"{type(error).__name__}: {quote(str(error))}. {advice}"
-        raise DataError(f"{where}: {said}") from error
+        message = str(error) if _is_ours(error) else f"{type(error).__name__}: {quote(str(error))}. {advice}"
+        raise DataError(f"{where}: {message}") from error
+
+
+def _is_complete(error: Exception, where: Path | str) -> bool:
+    """Whether the message of an error needs no file name: it has one, or the error is about memory."""
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, FileNotFoundError):
+        return error.errno is None  # the system's errors have a number, ours have none
+    name = Path(where).name if Path(where).is_file() else str(where)
+    return _is_ours(error) and (str(where) in str(error) or name in str(error))
+
+
+def _is_ours(error: Exception) -> bool:
+    return isinstance(error, DataError) or type(error) is ValueError
 
 
 def existing(path: Path | str, what: str) -> Path:
@@ -80,7 +92,7 @@ def decode(data: bytes, where: object) -> str:
 
 
 def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The JSON value of a text; DataError names `where` (file, or file and line) and why it has none that can be used.
+    """The JSON value of a text; DataError names `where` (file, or file and line) and why it has no usable value.
 
     `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
     """
@@ -91,16 +103,16 @@ def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any
         return value
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if "\n" in text else ""
-        what = f"not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
+        fault = f"not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
     except UnicodeEncodeError as error:
-        what = f"{error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
+        fault = f"{error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
     except DataError as error:  # of `pairs`
-        what = str(error)
+        fault = str(error)
     except RecursionError:
-        what = "lists and objects nest too deeply. No format that is read here does."
+        fault = "lists and objects nest too deeply. No format that is read here does."
     except ValueError:  # an integer of more than 4,300 digits
-        what = "a number has too many digits. Write it in quotes."
-    raise DataError(f"{where}: {what}")
+        fault = "a number has too many digits. Write it in quotes."
+    raise DataError(f"{where}: {fault}")
 
 
 def read_json(file: Path) -> Any:
@@ -146,7 +158,7 @@ def delimited_rows(
 ) -> Iterator[tuple[int, Record]]:
     """The rows of the lines of a table with a header, with the line each ends on.
 
-    DataError: a column twice; a cell of several lines in a column that `is_one_line`, where a stray quotation mark
+    DataError: a column twice; a cell of several lines in a column that `is_one_line`, since a stray quotation mark
     takes in rows; a row of another length than the header, a quotation mark within or after a cell, a cell that is too
     long.
     """
@@ -154,27 +166,45 @@ def delimited_rows(
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = csv.reader(iter(lines), delimiter=delimiter, quoting=quoting, strict=True)
     try:
-        header = next(rows, None)
-        if header is None:
-            raise DataError(f"{where} is empty. Its first line must name the columns.")
-        header = [name.strip() for name in header]
-        if twice := [name for name in header if name and header.count(name) > 1]:
-            raise DataError(f"{where}: column {twice[0]!r} is there twice. Give each another name.")
+        header = _header(rows, where)
         one_line = [name for name in header if is_one_line(name)]
-        before = rows.line_num
+        first_line = rows.line_num + 1
         for row in rows:
-            span, before = f"lines {before + 1} to {rows.line_num}", rows.line_num
-            if not row:
-                continue
-            if len(row) != len(header):
-                wrong(where, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
-            record = dict(zip(header, row, strict=True))
-            for name in one_line:
-                if "\n" in record[name]:
-                    raise DataError(f"{where}, {span}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
-            yield rows.line_num, record
+            if row:
+                record = _record(header, row, where, rows.line_num)
+                _require_one_line(record, one_line, f"{where}, lines {first_line} to {rows.line_num}")
+                yield rows.line_num, record
+            first_line = rows.line_num + 1
     except csv.Error as error:
         raise DataError(f"{where}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
+
+
+def _header(rows: Iterator[list[str]], where: object) -> list[str]:
+    header = next(rows, None)
+    if header is None:
+        raise DataError(f"{where} is empty. Its first line must name the columns.")
+    names = [name.strip() for name in header]
+    require_distinct([name for name in names if name], where)
+    return names
+
+
+def _record(header: list[str], row: list[str], where: object, line: int) -> dict[str, str]:
+    if len(row) != len(header):
+        wrong(where, line, "row", row, f"{len(header)} cells, as the header has")
+    return dict(zip(header, row, strict=True))
+
+
+def _require_one_line(record: Mapping[str, str], names: Iterable[str], where: str) -> None:
+    for name in names:
+        if "\n" in record[name]:
+            raise DataError(f"{where}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
+
+
+def require_distinct(columns: list[str], where: object) -> None:
+    """DataError names a column that a table has twice."""
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise DataError(f"{where}: column {name!r} is there twice. Give each another name.")
 
 
 def read_parquet(file: Path) -> pa.Table:
@@ -193,8 +223,7 @@ def parse_parquet(data: bytes, where: object) -> pa.Table:
         names = table.column_names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{where}: no Parquet file ({str(error).splitlines()[0]}).") from None
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{where}: column {twice[0]!r} is there twice. Give each another name.")
+    require_distinct(names, where)
     return table
 
 

@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -36,23 +36,43 @@ def split(text: str, separator: str) -> list[str]:
     >>> split("fuzzy(0.9, limit=2)+ngram", "+")
     ['fuzzy(0.9, limit=2)', 'ngram']
     """
-    parts, depth, start, quote, before = list[str](), 0, 0, "", "="
-    for at, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'" and before in "=(,[{:+":
-            quote = char
-        elif char in "()[]{}":
-            depth += 1 if char in "([{" else -1
+    parts = list[str]()
+    start = depth = 0
+    for place, char in _unquoted(text):
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
         elif char == separator and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
+            parts.append(text[start:place].strip())
+            start = place + 1
         if depth < 0:
             break
-        before = before if char.isspace() else char
-    if depth or quote:
-        raise ParameterError(f"{text!r}: a bracket or quote has no partner. Write a value that needs one in quotes.")
+    if depth:
+        raise _unpaired(text)
     return [*parts, text[start:].strip()]
+
+
+def _unquoted(text: str) -> Iterator[tuple[int, str]]:
+    """The characters outside quotes, with their places; a quotation mark opens only where a value begins."""
+    quote = ""
+    previous = "="
+    for place, char in enumerate(text):
+        if quote:
+            if char == quote:
+                quote = ""
+        elif char in "\"'" and previous in "=(,[{:+":
+            quote = char
+        else:
+            yield place, char
+        if not char.isspace():
+            previous = char
+    if quote:
+        raise _unpaired(text)
+
+
+def _unpaired(text: str) -> ParameterError:
+    return ParameterError(f"{text!r}: a bracket or quote has no partner. Write a value that needs one in quotes.")
 
 
 def parse(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -61,19 +81,26 @@ def parse(text: str) -> list[tuple[str, dict[str, str]]]:
     >>> parse("mentions + openie(a+b.json, partial=true)")
     [('mentions', {}), ('openie', {'': 'a+b.json', 'partial': 'true'})]
     """
-    specs = []
-    for part in split(text, "+"):
-        found, parameters = _SPEC.fullmatch(part), dict[str, str]()
-        if found is None:
-            raise ParameterError(f"{part!r} names nothing: write name or name(parameter=value, …).")
-        for place, given in enumerate(split(found[2], ",") if (found[2] or "").strip() else ()):
-            named = _PARAMETER.fullmatch(given)
-            key, value = (named[1], named[2].strip()) if named else ("", given)
-            if (place and not named) or key in parameters:
-                raise ParameterError(f"{part!r}: write {given!r} as parameter=value, each parameter once.")
-            parameters[key] = value
-        specs.append((found[1], parameters))
-    return specs
+    return [_parse_component(part) for part in split(text, "+")]
+
+
+def _parse_component(text: str) -> tuple[str, dict[str, str]]:
+    component = _SPEC.fullmatch(text)
+    if component is None:
+        raise ParameterError(f"{text!r} names nothing: write name or name(parameter=value, …).")
+    name, listed = component.groups("")
+    arguments = split(listed, ",") if listed.strip() else []
+    parameters = dict[str, str]()
+    for place, argument in enumerate(arguments):
+        named = _PARAMETER.fullmatch(argument)
+        if named:
+            key, value = named[1], named[2].strip()
+        else:
+            key, value = "", argument
+        if key in parameters or (place > 0 and not key):
+            raise ParameterError(f"{text!r}: write {argument!r} as parameter=value, each parameter once.")
+        parameters[key] = value
+    return name, parameters
 
 
 def read_value(text: str) -> Any:
@@ -90,27 +117,27 @@ def read_value(text: str) -> Any:
     return text
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most similar to `name`, whatever the case, or None where none is similar.
+def nearest(name: str, known_names: Iterable[str]) -> str | None:
+    """The known name most similar to `name`, whatever the case, or None if none is similar.
 
     >>> nearest("hotpot", ["hotpotqa", "musique"])
     'hotpotqa'
     """
-    by_folded = {one.casefold(): one for one in sorted(known, reverse=True)}
-    found = get_close_matches(name.casefold(), by_folded, n=1)
-    return by_folded[found[0]] if found else None
+    by_folded = {known.casefold(): known for known in sorted(known_names, reverse=True)}
+    matches = get_close_matches(name.casefold(), by_folded, n=1)
+    return by_folded[matches[0]] if matches else None
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown(kind: str, name: str, known_names: Iterable[str]) -> str:
     """The message of an error about an unknown name: all known ones, sorted, and the nearest.
 
     >>> unknown("dataset", "hotpot", ["musique", "hotpotqa"])
     "Unknown dataset 'hotpot'. Known: hotpotqa, musique. Did you mean 'hotpotqa'?"
     """
-    known = sorted(known)
-    close = nearest(name, (one.partition("(")[0] for one in known))
-    listed = f"Unknown {kind} {name!r}. Known: {', '.join(known) or 'none'}."
-    return listed if close is None else f"{listed} Did you mean {close!r}?"
+    usages = sorted(known_names)
+    message = f"Unknown {kind} {name!r}. Known: {', '.join(usages) or 'none'}."
+    close = nearest(name, (usage.partition("(")[0] for usage in usages))
+    return message if close is None else f"{message} Did you mean {close!r}?"
 
 
 class Registry(Generic[Thing]):
@@ -144,16 +171,22 @@ class Registry(Generic[Thing]):
         return tuple(self._usages.get(name, name) for name in self.names())
 
     def entry(self, name: str, *, modules: bool = False) -> Any:
-        """What a name stands for: mostly the class or function that makes it.
+        """The class or function that makes the component of a name.
 
-        `modules` : whether it may be "my.module:Class", the directory one is in included, which runs the module's code.
+        `modules` : whether the name may be "my.module:Class", the working directory included; its code is run.
         ParameterError: a name that is not known, or that two packages register. RuntimeError: it cannot be imported.
         """
         entry = self.entries.get(name)
+        if isinstance(entry, str):
+            return EntryPoint(name, entry, self.group).load()
         if entry is not None:
-            return EntryPoint(name, entry, self.group).load() if isinstance(entry, str) else entry
+            return entry
         if modules and ":" in name:
             return _imported(self._called(name), name)
+        return self._plugin(name)
+
+    def _plugin(self, name: str) -> Any:
+        """The entry of another package."""
         points = list(entry_points(group=self.group, name=name))
         if not points:
             raise ParameterError(unknown(self.kind, name, self.usages()))
@@ -163,77 +196,117 @@ class Registry(Generic[Thing]):
         try:
             return points[0].load()
         except Exception as error:
-            where = f"{self._called(name)} of {owners} cannot be imported from {points[0].value}"
-            raise RuntimeError(f"{where}: {error!r}") from error
+            subject = f"{self._called(name)} of {owners} cannot be imported from {points[0].value}"
+            raise RuntimeError(f"{subject}: {error!r}") from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
         """The parameters that a user may give, and their defaults."""
-        known = [*inspect.signature(self.entry(name, modules=modules)).parameters.values()]
-        return {one.name: one.default for one in known[self.context :]}
+        parameters = list(inspect.signature(self.entry(name, modules=modules)).parameters.values())
+        return {parameter.name: parameter.default for parameter in parameters[self.context :]}
 
     def description(self, name: str) -> str:
-        """The docstring of a component, and that of its file where the file holds nothing else."""
+        """The docstring of a component, and that of its file if the file holds no other."""
         builder = self.entry(name)
-        own, module = inspect.getdoc(builder) or "", inspect.getmodule(builder)
-        around = inspect.getdoc(module) if module is not None and not hasattr(module, "SYSTEMS") else None
-        return "\n\n".join(filter(None, [own, around]))
+        module = inspect.getmodule(builder)
+        texts = [inspect.getdoc(builder)]
+        if module is not None and not hasattr(module, "SYSTEMS"):
+            texts.append(inspect.getdoc(module))
+        return "\n\n".join(filter(None, texts))
 
     def build(
         self, text: str, *context: object, settings: Mapping[str, object] | None = None, modules: bool = False
     ) -> Thing:
-        """What a text names, over the context, with further parameters by `settings`; ParameterError if not allowed."""
+        """The component that a text names, over the context; `settings` are further parameters.
+
+        ParameterError: a name or a parameter that is not allowed.
+        """
         if not isinstance(text, str):
             raise ParameterError(f"A {self.kind} is named by a text, such as {self.usages()[0]!r}, not by {text!r}.")
-        built: list[Thing] = []
+        components: list[Thing] = []
         for name, written in parse(text):
-            builder, known = self.entry(name, modules=modules), self.parameters(name, modules=modules)
+            builder = self.entry(name, modules=modules)
+            defaults = self.parameters(name, modules=modules)
             try:
-                built.append(builder(*context, **_arguments(written, builder, known, settings or {})))
+                arguments = _arguments(written, builder, defaults, settings or {})
+                components.append(builder(*context, **arguments))
             except ParameterError as error:
                 raise ParameterError(f"{self._called(self._usages.get(name, name))}: {error}") from None
-        if len(built) > 1 and self.joined is None:
+        if len(components) == 1:
+            return components[0]
+        if self.joined is None:
             raise ParameterError(f"{self._called(text)}: name one; {self.kind}s are not joined by '+'.")
-        return built[0] if len(built) == 1 else self.joined(tuple(built))
+        joined: Thing = self.joined(tuple(components))
+        return joined
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
 
 
 def _arguments(
-    written: Mapping[str, str], builder: Any, known: Mapping[str, object], settings: Mapping[str, object]
+    written: Mapping[str, str], builder: Any, defaults: Mapping[str, object], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    try:
-        hints = get_type_hints(builder)
-    except NameError:  # a name that the module imports for type checkers only
-        hints = {}
-    if "" in written and not known:
-        raise ParameterError(f"it takes no parameter, not {written['']!r}.")
-    written = {name or next(iter(known)): text for name, text in written.items()}
+    """The arguments of a builder: parameters as written, and settings; ParameterError for those it does not take."""
+    if "" in written:
+        written = _name_first(written, defaults)
     for name in (*written, *settings):
-        if name not in known:
-            said = builder.refusal(name, known) if hasattr(builder, "refusal") else ""
-            raise ParameterError(said or unknown("parameter", name, known))
+        if name not in defaults:
+            raise ParameterError(_refusal(builder, name, defaults))
         if name in written and name in settings:
             raise ParameterError(f"{name} is given twice.")
-    given = dict(settings)
+    types = _types_of(builder)
+    arguments = dict(settings)
     for name, text in written.items():
-        kinds = get_args(hints.get(name)) or (hints.get(name),)
-        coded = text in ("True", "False", "None") or text.startswith(("'", '"'))
-        value = text if (str in kinds or Path in kinds) and not coded else read_value(text)
-        given[name] = Path(value) if Path in kinds and isinstance(value, str) else value
-    if lacking := [name for name in known if known[name] is inspect.Parameter.empty and name not in given]:
-        raise ParameterError(f"{lacking[0]} is missing.")
-    return given
+        arguments[name] = _typed(text, types.get(name))
+    for name, default in defaults.items():
+        if default is inspect.Parameter.empty and name not in arguments:
+            raise ParameterError(f"{name} is missing.")
+    return arguments
+
+
+def _name_first(written: Mapping[str, str], defaults: Mapping[str, object]) -> dict[str, str]:
+    """The parameters with the name of the one that was given by its value only."""
+    if not defaults:
+        raise ParameterError(f"it takes no parameter, not {written['']!r}.")
+    first = next(iter(defaults))
+    if first in written:
+        raise ParameterError(f"{first} is given twice, as {written['']!r} and {written[first]!r}.")
+    return {name or first: text for name, text in written.items()}
+
+
+def _refusal(builder: Any, name: str, defaults: Mapping[str, object]) -> str:
+    """The message about an unknown parameter: that of the builder, if it has one for this name."""
+    message: str = builder.refusal(name, defaults) if hasattr(builder, "refusal") else ""
+    return message or unknown("parameter", name, defaults)
+
+
+def _types_of(builder: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(builder)
+    except NameError:  # a name that the module imports for type checkers only
+        return {}
+
+
+def _typed(text: str, annotation: Any) -> object:
+    """The value of a parameter as written, by its annotation: texts and paths need no quotes."""
+    types = get_args(annotation) or (annotation,)
+    is_literal = text in ("True", "False", "None") or text.startswith(("'", '"'))
+    if is_literal or not (str in types or Path in types):
+        value = read_value(text)
+    else:
+        value = text
+    return Path(value) if Path in types and isinstance(value, str) else value
 
 
 def _imported(called: str, place: str) -> Any:
-    before, module = list(sys.path), place.partition(":")[0]
+    """The object at "package.module:Name", looked for in the working directory, too."""
+    module = place.partition(":")[0]
+    search_path = list(sys.path)
     sys.path.insert(0, str(Path.cwd()))
     try:
         return EntryPoint(place, place, called).load()
     except (AttributeError, ModuleNotFoundError) as error:
         if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(f"{error.name}."):
-            raise  # a module that is there imports one that is not
+            raise  # the module exists and imports one that does not
         raise ParameterError(f"{called} cannot be found: {error}. Write package.module:Name.") from error
     finally:
-        sys.path[:] = before
+        sys.path[:] = search_path

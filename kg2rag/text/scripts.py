@@ -11,16 +11,15 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+import numpy as np
 
-def _class_of(wanted: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
+
+def _class_of(belongs: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
     """The characters of some blocks of Unicode, first and last code point of each, as the inside of a `[class]`."""
-    codes = [code for first, last in blocks for code in range(first, last + 1) if wanted(chr(code))]
-    parts, start = [], 0
-    for place, code in enumerate(codes):
-        if place + 1 == len(codes) or codes[place + 1] != code + 1:
-            parts.append(f"{re.escape(chr(codes[start]))}-{re.escape(chr(code))}")
-            start = place + 1
-    return "".join(parts)
+    codes = np.concatenate([np.arange(first, last + 1) for first, last in blocks])
+    codes = codes[[belongs(chr(code)) for code in codes.tolist()]]
+    runs = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
+    return "".join(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in runs)
 
 
 def _is_mark(char: str) -> bool:

@@ -3,10 +3,10 @@
 from .coerce_corpus import corpus_of as corpus_of
 from .corpus import Corpus as Corpus
 from .explanation import Explanation as Explanation
-from .failures import UnansweredError as UnansweredError
 from .notes import INNER as INNER
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes
+from .notes import UnansweredError as UnansweredError
 from .notes import for_stage as for_stage
 from .notes import sources as sources
 from .parameters import Cosine as Cosine

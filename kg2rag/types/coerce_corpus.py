@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from kg2rag.text.records import DataError, quote, reading, wrong
 from kg2rag.text.records import text as text_of
@@ -20,21 +21,29 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
 """Field -> what a column of it may be called; of several, the first counts, and the others are metadata."""
 
 
-def corpus_of(given: object, where: str = "corpus") -> Corpus:
+def corpus_of(source: object, where: str = "corpus") -> Corpus:
     """A corpus of texts, of records (dicts), of `Passage`s, of a mapping from id to text or record, or of a frame.
 
-    Frames are of pandas, polars, pyarrow or any library that narwhals knows; documents of LangChain and LlamaIndex are
-    records. Ids may be of any type; without them they are places from 0, or the index of a pandas frame. Fields that
-    `PASSAGE` does not name are metadata. DataError names record and field: no text, a wrong type, an id twice.
+    Frames are of pandas, polars, pyarrow or any library that narwhals knows, or of `datasets`; documents of LangChain
+    and LlamaIndex are records. Ids may be of any type; the default is the place from 0, or the index of a pandas frame.
+    Fields that `PASSAGE` does not name are metadata. DataError names record and field: no text, a wrong type, an id
+    twice.
     """
-    if isinstance(given, Corpus):
-        return given
-    items = list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else []
+    if isinstance(source, Corpus):
+        return source
+    if isinstance(source, Iterator):
+        source = list(source)
     with reading(where, "Give at least one passage.", ValueError):
-        if items and all(isinstance(one, Passage) for one in items):
-            return Corpus.from_passages(items)
-        rows = enumerate(records(given, where, PASSAGE), start=1)
+        if _are_passages(source):
+            return Corpus.from_passages(source)
+        rows = enumerate(records(source, where, PASSAGE), start=1)
         return Corpus.from_passages(_passage(row, where, number) for number, row in rows)
+
+
+def _are_passages(source: object) -> TypeGuard[Iterable[Passage]]:
+    if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping):
+        return False
+    return all(isinstance(item, Passage) for item in source)
 
 
 def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
@@ -42,79 +51,108 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
         names = ", ".join(PASSAGE["text"])
         raise DataError(f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}.")
     id_ = identifier(row.get("id"), where, number)
+    return Passage(
+        id_,
+        text_of(row, "title", where, number) if "title" in row else "",
+        text_of(row, "text", where, number),
+        identifier(row["doc_id"], where, number) if "doc_id" in row else id_,
+        _position(row, where, number),
+        {name: value for name, value in row.items() if name not in PASSAGE},
+    )
+
+
+def _position(row: Mapping[str, Any], where: str, number: int) -> int:
+    """The position of a passage in its document; tables without types have it as a text."""
     position = row.get("position", 0)
-    if isinstance(position, str) and position.strip().isdecimal():  # of a table without types
+    if isinstance(position, str) and position.strip().isdecimal():
         position = int(position)
-    if isinstance(position, bool) or not isinstance(position, int) or position < 0:
+    if type(position) is not int or position < 0:
         wrong(where, number, "position", position, "a whole number from 0")
-    document = identifier(row["doc_id"], where, number) if "doc_id" in row else id_
-    title = text_of(row, "title", where, number) if "title" in row else ""
-    extra = {name: value for name, value in row.items() if name not in PASSAGE}
-    return Passage(id_, title, text_of(row, "text", where, number), document, position, extra)
+    return position
 
 
-def records(given: object, where: str, names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """The rows of a table or list under our names of their fields, without missing values.
 
-    `names` : field -> what it may be called; of those without an `id`, the place is the id.
+    `names` : field -> the names that its column may have; rows without an `id` column get their place as id.
     """
-    rows = list(_rows(given, where, names.get("id", ())))
-    columns = dict.fromkeys(str(column) for row in rows for column in row)
-    column_of = {column.casefold(): column for column in reversed(columns)} | {column: column for column in columns}
-    found = {
-        field: next((column_of[name] for name in called if name in column_of), "") for field, called in names.items()
-    }
-    ours = {theirs: field for field, theirs in found.items() if theirs}
-    renamed = ({ours.get(str(name), str(name)): value for name, value in row.items()} for row in rows)
-    return [row if found["id"] else {"id": at, **row} for at, row in enumerate(renamed)]
+    rows = list(_rows(source, where, names.get("id", ())))
+    columns = list(dict.fromkeys(str(column) for row in rows for column in row))
+    column_of = {column.casefold(): column for column in reversed(columns)}
+    column_of |= {column: column for column in columns}
+    fields = dict[str, str]()
+    for field, spellings in names.items():
+        present = [column_of[spelling] for spelling in spellings if spelling in column_of]
+        if present:
+            fields[present[0]] = field
+    renamed = [{fields.get(str(name), str(name)): value for name, value in row.items()} for row in rows]
+    if "id" in fields.values():
+        return renamed
+    return [{"id": place, **row} for place, row in enumerate(renamed)]
 
 
-def _rows(given: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    frame = _frame(given)
+def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    source = _only_split(source, where)
+    frame = _frame(source)
     if frame is not None:
         yield from _frame_rows(frame, where, id_names)
         return
-    if isinstance(given, Mapping):
-        given = [{"id": id_, **(one if isinstance(one, Mapping) else {"text": one})} for id_, one in given.items()]
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        wanted = "a list of texts or of dicts, {id: text} or a frame"
-        raise TypeError(f"{where}: give {wanted}, not {quote(given)}. kg2rag.from_folder(path) reads files.")
-    for number, item in enumerate(given, start=1):
-        record = _library_document(item)
-        if isinstance(record, str):
-            record = {"text": record}
-        if not isinstance(record, Mapping):
+    if isinstance(source, Mapping):
+        source = [{"id": id_, **(_record(item) or {"text": item})} for id_, item in source.items()]
+    if isinstance(source, str | bytes) or not isinstance(source, Iterable):
+        shapes = "a list of texts or of dicts, {id: text} or a frame"
+        raise TypeError(f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files.")
+    for number, item in enumerate(source, start=1):
+        record = _record(item)
+        if record is None:
             raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(item)}.")
-        yield {key: value for key, value in record.items() if value is not None}
+        yield {key: value for key, value in record.items() if not _is_missing(value)}
 
 
-def _frame(given: Any) -> Any:
+def _only_split(source: Any, where: str) -> Any:
+    """The split of a `datasets.DatasetDict` that has one; ValueError for several. Anything else as it is."""
+    datasets = sys.modules.get("datasets")
+    if datasets is None or not isinstance(source, datasets.DatasetDict | datasets.IterableDatasetDict):
+        return source
+    if len(source) != 1:
+        splits = list(source)
+        raise ValueError(f"{where}: a DatasetDict of {', '.join(splits)}. Give one split, such as data[{splits[0]!r}].")
+    return next(iter(source.values()))
+
+
+def _frame(source: Any) -> Any:
     """A frame of pandas, polars, pyarrow or another library as narwhals has it; None for anything else."""
     import narwhals as nw
 
-    frame = nw.from_native(given, pass_through=True)
+    frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a frame with a value; the index of a pandas frame is the id if no column is."""
-    native = frame.to_native()
-    labels: list[Any] = []
-    if hasattr(native, "index") and not set(id_names) & set(map(str, frame.columns)):
-        import pandas as pd
-
-        labels = [] if isinstance(native.index, pd.RangeIndex) else native.index.tolist()
-        twice = native.index[native.index.duplicated()]
-        if labels and len(twice):
-            raise DataError(
-                f"{where}: no column is an id, and the index has {quote(twice[0])} more than once. "
-                "Give a column 'id', or number the rows: frame.reset_index(drop=True)."
-            )
+    """The rows of a frame with their values; the index of a pandas frame is the id if no column is."""
+    has_id = not set(id_names).isdisjoint(map(str, frame.columns))
+    labels = [] if has_id else _index_labels(frame.to_native(), where)
     for row, values in enumerate(frame.iter_rows(named=True)):
         fields = {str(name): plain(value) for name, value in values.items() if not _is_missing(value)}
         yield {"id": labels[row], **fields} if labels else fields
+
+
+def _index_labels(frame: Any, where: str) -> list[Any]:
+    """The index of a pandas frame, empty if it only counts the rows; DataError if it repeats."""
+    import pandas as pd
+
+    index = getattr(frame, "index", None)
+    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
+        return []
+    repeated = index[index.duplicated()]
+    if len(repeated):
+        raise DataError(
+            f"{where}: no column is an id, and the index has {quote(repeated[0])} more than once. "
+            "Give a column 'id', or number the rows: frame.reset_index(drop=True)."
+        )
+    return list(index)
 
 
 def _is_missing(value: Any) -> bool:
@@ -129,17 +167,21 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _library_document(item: Any) -> Any:
-    """A document of LangChain or LlamaIndex as a record: its text, id and metadata; anything else as it is."""
+def _record(item: Any) -> Mapping[Any, Any] | None:
+    """A text, a dict, or a document of LangChain or LlamaIndex with its metadata, as a record; None for all else."""
+    if isinstance(item, str):
+        return {"text": item}
+    if isinstance(item, Mapping):
+        return item
     metadata = getattr(item, "metadata", None)
     if not isinstance(metadata, Mapping):
-        return item
+        return None
     if isinstance(getattr(item, "page_content", None), str):
         return {**metadata, "id": getattr(item, "id", None) or metadata.get("id"), "text": item.page_content}
     if callable(getattr(item, "get_content", None)):
         document = getattr(item, "ref_doc_id", None)
         return {**metadata, "id": getattr(item, "node_id", None), "text": item.get_content(), "doc_id": document}
-    return item
+    return None
 
 
 def plain(value: Any) -> Any:
@@ -150,8 +192,8 @@ def plain(value: Any) -> Any:
 
 
 def identifier(value: object, where: str, number: int) -> str:
-    """An id of any type as text; a whole float is a whole number. DataError where it is empty or a collection."""
-    shown = "" if value is None else str(plain(value))
-    if not shown.strip() or value != value or isinstance(value, bool | dict | list | set):
+    """An id of any type as text; a whole float is a whole number. DataError if it is empty or a collection."""
+    text = "" if _is_missing(value) else str(plain(value))
+    if not text.strip() or isinstance(value, bool | dict | list | set):
         raise DataError(f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one.")
-    return shown
+    return text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
-from kg2rag.types.passages import IntArray, Passage, PassageIds
+from kg2rag.types.passages import IntArray, Passage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,24 +40,28 @@ class Corpus(Sequence[Passage]):
     def __init__(self, table: pa.Table) -> None:
         if not isinstance(table, pa.Table):
             raise TypeError(f"A {type(table).__name__} is no Arrow table. Corpus.from_passages(...) takes passages.")
-        if missing := [name for name in SCHEMA.names if name not in table.column_names]:
-            raise DataError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
-        kept = [one for one in _OPTIONAL if one.name in table.column_names and table[one.name].null_count < len(table)]
-        self.table = table.select([*SCHEMA.names, *(one.name for one in kept)]).cast(pa.schema([*SCHEMA, *kept]))
-        self.table = self.table.combine_chunks()
-        if not len(self.table):
-            raise DataError("A corpus needs at least one passage; this one is empty.")
+        for name in SCHEMA.names:
+            if name not in table.column_names:
+                raise DataError(f"The table has no column {name!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
+        fields = [*SCHEMA, *(field for field in _OPTIONAL if _has_values(table, field.name))]
+        self.table = table.select([field.name for field in fields]).cast(pa.schema(fields)).combine_chunks()
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
-        for name in ("id", "doc_id"):
-            if self.table[name].null_count:
-                row = self.table[name].to_pylist().index(None)
-                raise DataError(f"The passage in row {row} has no {name}. Give it one.")
+        self._require_values()
         self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         if len(self._row_of) < len(self.ids):
-            twice = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
-            raise DataError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
-        inked = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
-        for row in np.flatnonzero(~inked.to_numpy()).tolist():
+            repeated = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
+            raise DataError(f"Passage id {repeated!r} is in the corpus twice. Ids must be unique.")
+
+    def _require_values(self) -> None:
+        """DataError names the first passage without id, document or text."""
+        if not len(self.table):
+            raise DataError("A corpus needs at least one passage; this one is empty.")
+        for name in ("id", "doc_id"):
+            missing = np.flatnonzero(self.table[name].is_null().to_numpy())
+            if len(missing):
+                raise DataError(f"The passage in row {missing[0]} has no {name}. Give it one.")
+        has_ink = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
+        for row in np.flatnonzero(~has_ink.to_numpy()).tolist():
             if not (self.table["text"][row].as_py() or "").strip():
                 raise DataError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
@@ -67,17 +71,18 @@ class Corpus(Sequence[Passage]):
     ) -> Corpus:
         """A corpus of passages in the given order.
 
-        `sentences`: a passage's split in its source, or None; `exact`: its text there, None where it is the same.
+        `sentences`: a passage's split in its source, or None; `exact`: its text there, None if it is the same.
         """
         passages = list(passages)
-        for each in passages:
-            if not isinstance(each, Passage):
-                raise TypeError(f"A corpus is made of Passage objects, not of {each!r:.60}. Give id, title, text, ...")
-        columns = [[getattr(passage, name) for passage in passages] for name in _PASSAGE]
-        none = [None] * len(passages)
-        extra = [json.dumps(p.metadata, ensure_ascii=False, default=str) if p.metadata else None for p in passages]
-        schema = pa.schema([*SCHEMA, *_OPTIONAL])
-        return cls(pa.table([*columns, sentences or none, exact or none, extra], schema=schema))
+        for passage in passages:
+            if not isinstance(passage, Passage):
+                raise TypeError(f"A corpus is made of Passage objects, not of {passage!r:.60}. Give id, title, text, …")
+        columns: dict[str, Sequence[Any]] = {name: [getattr(passage, name) for passage in passages] for name in _PASSAGE}
+        nulls = [None] * len(passages)
+        columns["sentences"] = sentences or nulls
+        columns["exact"] = exact or nulls
+        columns["metadata"] = [_as_json(passage.metadata) for passage in passages]
+        return cls(pa.table(columns, schema=pa.schema([*SCHEMA, *_OPTIONAL])))
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
@@ -101,10 +106,11 @@ class Corpus(Sequence[Passage]):
 
     @staticmethod
     def _passages(table: pa.Table) -> Iterator[Passage]:
-        names = [name for name in (*_PASSAGE, "metadata") if name in table.column_names]
-        for batch in table.select(names).to_batches(max_chunksize=AT_ONCE):
+        columns = [*_PASSAGE, "metadata"] if "metadata" in table.column_names else _PASSAGE
+        for batch in table.select(columns).to_batches(max_chunksize=BATCH_PASSAGES):
             for record in batch.to_pylist():
-                yield Passage(**{**record, "metadata": json.loads(record.get("metadata") or "{}")})
+                metadata = json.loads(record.pop("metadata", None) or "{}")
+                yield Passage(**record, metadata=metadata)
 
     def __contains__(self, id_: object) -> bool:
         return id_ in self._row_of
@@ -134,20 +140,26 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def metadata(self) -> pd.DataFrame:
-        """What else is known of the passages: one row each, by id, a column for each name."""
+        """The metadata of the passages: one row each, by id, a column for each name."""
         import pandas as pd
 
-        texts = self.table["metadata"].to_pylist() if "metadata" in self.table.column_names else [None] * len(self)
-        return pd.DataFrame([json.loads(text or "{}") for text in texts], index=list(self.ids))
+        if "metadata" not in self.table.column_names:
+            return pd.DataFrame(index=list(self.ids))
+        records = [json.loads(text or "{}") for text in self.table["metadata"].to_pylist()]
+        return pd.DataFrame(records, index=list(self.ids))
 
-    def where(self, **wanted: object) -> tuple[str, ...]:
-        """The ids of the passages whose metadata have these values, or one of a list; KeyError: none has the name."""
-        known, kept = self.metadata, np.ones(len(self), dtype=bool)
-        for name, value in wanted.items():
-            if name not in known:
-                raise KeyError(f"No passage has metadata {name!r}. They have: {', '.join(map(str, known)) or 'none'}.")
-            kept &= known[name].isin(value if isinstance(value, list | tuple | set) else [value]).to_numpy()
-        return tuple(self.ids[row] for row in np.flatnonzero(kept).tolist())
+    def where(self, **values: object) -> tuple[str, ...]:
+        """The ids of the passages whose metadata have these values, or one of a list; KeyError: an unknown name."""
+        metadata = self.metadata
+        selected = np.ones(len(self), dtype=bool)
+        for name, value in values.items():
+            if name not in metadata:
+                raise KeyError(
+                    f"No passage has metadata {name!r}. They have: {', '.join(map(str, metadata)) or 'none'}."
+                )
+            allowed = value if isinstance(value, list | tuple | set) else [value]
+            selected &= metadata[name].isin(allowed).to_numpy()
+        return tuple(self.ids[row] for row in np.flatnonzero(selected).tolist())
 
     @cached_property
     def contents(self) -> list[str]:
@@ -168,15 +180,15 @@ class Corpus(Sequence[Passage]):
 
     def sentences(self, row: int) -> list[str]:
         """The sentences of a passage: the split of the source if it has one, else ours."""
-        given = self.table["sentences"][row].as_py()
-        return given if given is not None else split_sentences(self.table["text"][row].as_py())
+        split: list[str] | None = self.table["sentences"][row].as_py()
+        return split_sentences(self.table["text"][row].as_py()) if split is None else split
 
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over all columns, `exact` where there is one: equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
         for name in self.table.column_names:
-            for part in _written(self.table[name]):
+            for part in _hashed_bytes(self.table[name]):
                 digest.update(part)
         return digest.hexdigest()
 
@@ -185,7 +197,7 @@ class Corpus(Sequence[Passage]):
 
 
 INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"  # a character that `str.strip` leaves
-AT_ONCE = 10_000  # passages whose objects or texts are made together
+BATCH_PASSAGES = 10_000  # whose objects or texts are made together
 
 
 class Contents(Sequence[str]):
@@ -204,8 +216,27 @@ class Contents(Sequence[str]):
         return _joined(self.table.take(np.array(rows, dtype=np.int64)))
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), AT_ONCE):
-            yield from self[start : start + AT_ONCE]
+        for start in range(0, len(self), BATCH_PASSAGES):
+            yield from self[start : start + BATCH_PASSAGES]
+
+
+class PassageIds(list[str]):
+    """The ids of a corpus by row, with the corpus; a copy, or what is pickled, is a plain list."""
+
+    def __init__(self, ids: Iterable[str], corpus: Corpus) -> None:
+        super().__init__(ids)
+        self.corpus = corpus
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[list[str]], tuple[list[str]]]:
+        return list, (list(self),)
+
+
+def _has_values(table: pa.Table, column: str) -> bool:
+    return column in table.column_names and table[column].null_count < len(table)
+
+
+def _as_json(metadata: Mapping[str, Any]) -> str | None:
+    return json.dumps(metadata, ensure_ascii=False, default=str) if metadata else None
 
 
 def _joined(table: pa.Table, separator: str = "\n") -> list[str]:
@@ -213,19 +244,19 @@ def _joined(table: pa.Table, separator: str = "\n") -> list[str]:
     return [f"{title}{separator}{text}" if title else text for title, text in pairs]
 
 
-def _written(column: pa.ChunkedArray) -> Iterator[bytes]:
-    """A column: what is null, the lengths of its values, then their bytes; in whatever chunks it is."""
+def _hashed_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
+    """A column: its nulls, the lengths of its values, then their bytes; independent of its chunks."""
     if pa.types.is_list(column.type):
-        yield _little(pc.fill_null(pc.list_value_length(column), -1))
-        yield from _written(pc.list_flatten(column))
+        yield _little_endian(pc.fill_null(pc.list_value_length(column), -1))
+        yield from _hashed_bytes(pc.list_flatten(column))
     elif pa.types.is_string(column.type):
-        yield _little(pc.fill_null(pc.binary_length(column), -1))
-        for start in range(0, len(column), AT_ONCE):
-            yield "".join(filter(None, column.slice(start, AT_ONCE).to_pylist())).encode()
+        yield _little_endian(pc.fill_null(pc.binary_length(column), -1))
+        for start in range(0, len(column), BATCH_PASSAGES):
+            yield "".join(filter(None, column.slice(start, BATCH_PASSAGES).to_pylist())).encode()
     else:
         yield pc.is_null(column).to_numpy().tobytes()
-        yield _little(pc.fill_null(column, 0))
+        yield _little_endian(pc.fill_null(column, 0))
 
 
-def _little(numbers: pa.ChunkedArray) -> bytes:
+def _little_endian(numbers: pa.ChunkedArray) -> bytes:
     return bytes(numbers.to_numpy().astype("<i4").tobytes())

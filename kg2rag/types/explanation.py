@@ -6,19 +6,15 @@ Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kg2rag.text.cells import visible
 from kg2rag.text.registry import split
-from kg2rag.types.notes import for_stage, sources
-from kg2rag.types.passages import Hit
-
-if TYPE_CHECKING:
-    from kg2rag.types.rankings import Ranking
-
+from kg2rag.types.notes import StagedHits, for_stage, sources
+from kg2rag.types.passages import FloatArray, Hit, Triple
 
 GOLD = "◆ gold"  # marks hits that are gold
 LISTED = 12  # members of a note that are shown; a strategy may record hundreds
@@ -42,6 +38,21 @@ CSS = """
 """Of the HTML view; pages and cells that hold several explanations give it once."""
 
 
+class ExplainableRanking(StagedHits, Protocol):
+    """A ranking, as far as its explanation is concerned."""
+
+    @property
+    def passage_ids(self) -> list[str]:
+        """The ids of the hits, best first."""
+
+    @property
+    def score_parts(self) -> Mapping[str, FloatArray]:
+        """The named columns that make up the scores."""
+
+    def top(self, k: int) -> Iterable[Hit]:
+        """The first `k` hits."""
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """The first hits of a ranking, explained; make one with `Ranking.explain`.
@@ -53,7 +64,7 @@ class Explanation:
     gold : gold id -> the passages that count as it (itself, or those of a document); empty where unknown.
     """
 
-    ranking: Ranking
+    ranking: ExplainableRanking
     limit: int = 10
     texts: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -65,54 +76,70 @@ class Explanation:
 
     def _arithmetic(self, hit: Hit) -> tuple[str, str]:
         """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
-        every, parts = terms_of(self.ranking, hit.stage), hit.score_parts
-        if every is None:
+        parts = hit.score_parts
+        terms = terms_of(self.ranking, hit.stage)
+        if terms is None:
             return readable(parts) if parts else "", ""
-        told = {name: f"{number(value)} ({name})" for name, value in parts.items()}
-        terms = [term for term in every if parts.keys() >= set(term[1::2])]
-        total = " + ".join("".join(told.get(one, one) if at % 2 else one for at, one in enumerate(x)) for x in terms)
-        total = re.sub(r"\d+\.\d{5,}", lambda found: number(float(found[0])), total)
-        unnamed = parts.keys() - {name for term in terms for name in term[1::2]}
-        return total, readable({name: value for name, value in parts.items() if name in unnamed}) if unnamed else ""
+        present = [term for term in terms if parts.keys() >= set(term[1::2])]
+        total = " + ".join(_with_numbers(term, parts) for term in present)
+        total = re.sub(r"\d+\.\d{5,}", lambda match: number(float(match[0])), total)
+        named = {name for term in present for name in term[1::2]}
+        unnamed = {name: value for name, value in parts.items() if name not in named}
+        return total, readable(unnamed) if unnamed else ""
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""
         return any(hit.passage_id in passages for passages in self.gold.values())
 
     def missed(self) -> dict[str, str]:
-        """Gold that none of the hits shown counts as -> where it is ranked instead."""
-        places = {id_: at for at, id_ in enumerate(self.ranking.passage_ids, start=1)}
-        first = {id_: min((places[p] for p in of_gold if p in places), default=0) for id_, of_gold in self.gold.items()}
-        nowhere = f"not among the {len(places)} passages of the ranking"
-        return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
+        """Gold id that no hit shown counts as -> the rank of the first passage that does."""
+        rank_of = {id_: rank for rank, id_ in enumerate(self.ranking.passage_ids, start=1)}
+        missed = dict[str, str]()
+        for gold_id, passages in self.gold.items():
+            ranks = [rank_of[passage] for passage in passages if passage in rank_of]
+            if not ranks:
+                missed[gold_id] = f"not among the {len(rank_of)} passages of the ranking"
+            elif min(ranks) > self.limit:
+                missed[gold_id] = f"at rank {min(ranks)}"
+        return missed
 
-    def _below(self, hit: Hit) -> list[str]:
-        total, besides = self._arithmetic(hit)
-        lines = self.texts.get(hit.passage_id), total and f"= {total}", besides and f"besides: {besides}"
-        return [line for line in lines if line]
+    def _lines_below(self, hit: Hit) -> list[str]:
+        """The lines below a hit: its text, the arithmetic of its score, the parts that no formula names."""
+        total, unnamed = self._arithmetic(hit)
+        lines = [self.texts.get(hit.passage_id, "")]
+        if total:
+            lines.append(f"= {total}")
+        if unnamed:
+            lines.append(f"besides: {unnamed}")
+        return list(filter(None, lines))
 
     def html(self) -> str:
         """A fragment for a page that brings the styles, `CSS`."""
         parts = [f"<p><b>{escape(self.title)}</b></p>"] if self.title else []
-        for id_, where in self.missed().items():
-            parts.append(f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(where)}</p>')
+        for id_, place in self.missed().items():
+            parts.append(f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(place)}</p>')
         parts.append('<table class="kg2rag-why"><tbody>')
-        for rank, hit in enumerate(self.hits(), start=1):
-            stage, gold = stage_label(self.ranking, hit.stage), self.is_gold(hit)
-            head = f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"
-            head += f' <span class="stage">{escape(stage)}</span>' * bool(stage)
-            head += f' <span class="gold">{GOLD}</span>' * gold + "".join(map(_small, self._below(hit)))
-            for one in hit.path:
-                ends = [f'<span class="node">{escape(end)}</span>' for end in (one.head, one.tail)]
-                arrow = f'<span class="relation">{escape(one.relation)} ({one.strength:.3g}) →</span>'
-                head += f'<div class="kg2rag-path">{arrow.join(ends)}</div>' + _small(one.description)
-            cells = f'<td class="rank">{rank}</td><td>{head}</td><td class="score">{number(hit.score)}</td>'
-            parts.append("<tr" + ' class="is-gold"' * gold + f">{cells}</tr>")
+        parts += [self._html_row(rank, hit) for rank, hit in enumerate(self.hits(), start=1)]
         parts.append("</tbody></table>")
         for name, value in notes_of(self.ranking).items():
             parts.append(f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>')
         # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
         return '<div class="mathjax_ignore">' + "\n".join(parts) + "</div>"
+
+    def _html_row(self, rank: int, hit: Hit) -> str:
+        """A hit as a row: rank, description, score."""
+        stage = stage_label(self.ranking, hit.stage)
+        parts = [f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"]
+        if stage:
+            parts.append(f' <span class="stage">{escape(stage)}</span>')
+        row_class = ""
+        if self.is_gold(hit):
+            parts.append(f' <span class="gold">{GOLD}</span>')
+            row_class = ' class="is-gold"'
+        parts += map(_small, self._lines_below(hit))
+        parts += map(_html_path, hit.path)
+        cells = f'<td class="rank">{rank}</td><td>{"".join(parts)}</td><td class="score">{number(hit.score)}</td>'
+        return f"<tr{row_class}>{cells}</tr>"
 
     def _repr_html_(self) -> str:
         return f"<style>{CSS}</style>{self.html()}"
@@ -120,35 +147,53 @@ class Explanation:
     def __repr__(self) -> str:
         lines = [self.title] if self.title else []
         for rank, hit in enumerate(self.hits(), start=1):
-            stage, gold = stage_label(self.ranking, hit.stage), f"  {GOLD}" * self.is_gold(hit)
+            gold = f"  {GOLD}" if self.is_gold(hit) else ""
+            stage = stage_label(self.ranking, hit.stage)
             lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {stage}{gold}")
-            lines += [f"    {line}" for line in self._below(hit)]
-            for one in hit.path:
-                about = " ".join(one.description.split())
-                lines.append(f"    {one}  (strength {one.strength:g}){about and f': {about}'}")
-        lines += [f"{GOLD} {id_}: {where}" for id_, where in self.missed().items()]
+            lines += [f"    {line}" for line in self._lines_below(hit)]
+            lines += [f"    {_path_line(triple)}" for triple in hit.path]
+        lines += [f"{GOLD} {id_}: {place}" for id_, place in self.missed().items()]
         lines += [f"{name}: {value}" for name, value in notes_of(self.ranking).items()]
         return visible("\n".join(lines))
 
 
-def stage_label(ranking: Ranking, stage: str) -> str:
+def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
+    """A term, text and names of parts by turns, with the number of each part."""
+    pieces = list(term)
+    pieces[1::2] = [f"{number(parts[name])} ({name})" for name in term[1::2]]
+    return "".join(pieces)
+
+
+def _html_path(triple: Triple) -> str:
+    head, tail = (f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail))
+    arrow = f'<span class="relation">{escape(triple.relation)} ({triple.strength:.3g}) →</span>'
+    return f'<div class="kg2rag-path">{head}{arrow}{tail}</div>{_small(triple.description)}'
+
+
+def _path_line(triple: Triple) -> str:
+    line = f"{triple}  (strength {triple.strength:g})"
+    description = " ".join(triple.description.split())
+    return f"{line}: {description}" if description else line
+
+
+def stage_label(ranking: StagedHits, stage: str) -> str:
     """A stage and, if it has another name, where its hits were searched: "seed, from dense"."""
     source = sources(ranking)[stage]
     return stage if source == stage else f"{stage}, from {source}"
 
 
-def terms_of(ranking: Ranking, stage: str) -> list[list[str]] | None:
-    """The terms of a stage's formula, each as text, part, text, part, …, text; None where there is no formula."""
+def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]] | None:
+    """The terms of a stage's formula, each as text, part, text, part, …, text; None if it has no formula."""
     formula = for_stage(ranking.notes.formula, stage)
     if not formula:
         return None
     names = sorted(ranking.score_parts, key=len, reverse=True)  # the longer of two that begin alike
-    named = re.compile("(" + ("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)") + ")")
-    return [named.split(term) for term in split(formula, "+")]
+    pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
+    return [re.split(f"({pattern})", term) if names else [term] for term in split(formula, "+")]
 
 
-def notes_of(ranking: Ranking) -> dict[str, str]:
-    """What the strategy records about the query as a whole, as text."""
+def notes_of(ranking: StagedHits) -> dict[str, str]:
+    """The notes of the strategy about the query, as texts."""
     return {name: readable(value) for name, value in ranking.notes.display_fields().items()}
 
 
@@ -168,8 +213,13 @@ def readable(value: object) -> str:
     if isinstance(value, Mapping):
         members = [f"{name} {readable(part)}" for name, part in value.items()]
     elif isinstance(value, tuple | list):
-        members = [f"({readable(x)})" if isinstance(x, tuple | list) else readable(x) for x in value]
+        members = [_readable_member(member) for member in value]
     else:
         return str(value)
-    unshown = [f"… and {len(members) - LISTED} more"] if len(members) > LISTED else []
-    return ", ".join([*members[:LISTED], *unshown]) or "none"
+    if len(members) > LISTED:
+        members[LISTED:] = [f"… and {len(members) - LISTED} more"]
+    return ", ".join(members) or "none"
+
+
+def _readable_member(member: object) -> str:
+    return f"({readable(member)})" if isinstance(member, tuple | list) else readable(member)

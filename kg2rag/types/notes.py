@@ -29,10 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from kg2rag.types.rankings import Ranking
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 PerStage = str | Mapping[str, str]  # one text for all hits, or stage -> text
 Kind = TypeVar("Kind", bound="Notes")
@@ -84,77 +81,91 @@ class Notes:
 
     def find(self, kind: type[Kind]) -> Kind | None:
         """The first notes of a class among these and their inputs."""
-        return next((each for each in self if isinstance(each, kind)), None)
+        return next((notes for notes in self if isinstance(notes, kind)), None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Every warning, the last step's first."""
-        return tuple(dict.fromkeys(each.warning for each in self if each.warning))
+        return tuple(dict.fromkeys(notes.warning for notes in self if notes.warning))
 
     @property
     def linked(self) -> tuple[LinkedEntity, ...] | None:
-        """The entities of the query, as the last step that linked any has them."""
-        return next((each.entities for each in self if each.entities is not None), None)
+        """The entities of the query that the last step with a linker found."""
+        return next((notes.entities for notes in self if notes.entities is not None), None)
 
     def display_fields(self) -> dict[str, object]:
-        """What a reader is shown, own fields first; a name that an input repeats is numbered, "trees 2".
+        """The fields that a reader is shown, those of the last step first; a repeated name is numbered, "trees 2".
 
-        Formula and source are left out, so are fields that are None and those that one stage leaves for the next.
+        Formula, source, fields that are None and those that one stage leaves for the next are left out.
         """
         shown: dict[str, object] = {}
         for notes in self:
-            own: dict[str, object] = {}
-            if notes.entities is not None:
-                linkers = [*(entity.linker for entity in notes.entities), ""]
-                own = {"entities": tuple(entity.name for entity in notes.entities), "linked_by": linkers[0]}
-            for each in fields(notes):
-                value, hidden = getattr(notes, each.name), each.name in _HIDDEN or each.metadata.get("inner")
-                if not hidden and value is not None and (value or each.name not in _BASE):
-                    own[each.name] = value
-            for name, value in (own | dict(notes.other)).items():
-                free = chain([name], (f"{name} {number}" for number in count(2)))
-                shown[next(one for one in free if shown.get(one, value) == value)] = value
+            for name, value in notes._step_fields().items():
+                label = name
+                numbers = count(2)
+                while shown.get(label, value) != value:
+                    label = f"{name} {next(numbers)}"
+                shown[label] = value
         return shown
 
+    def _step_fields(self) -> dict[str, object]:
+        """The displayed fields of one step, without its inputs."""
+        values: dict[str, object] = {}
+        if self.entities is not None:
+            values["entities"] = tuple(entity.name for entity in self.entities)
+            values["linked_by"] = self.entities[0].linker if self.entities else ""
+        for attribute in fields(self):
+            if attribute.name in _HIDDEN or attribute.metadata.get("inner"):
+                continue
+            value = getattr(self, attribute.name)
+            is_blank = attribute.name in _BASE and not value
+            if value is not None and not is_blank:
+                values[attribute.name] = value
+        return values | dict(self.other)
+
     def to_json(self) -> dict[str, object]:
-        """Plain values, under "kind" the class; what is at its default is left out."""
-        kept = {each.name: getattr(self, each.name) for each in fields(self) if not each.metadata.get("inner")}
-        blank = type(self)()
-        written = {name: plain(value) for name, value in kept.items() if value != getattr(blank, name)}
-        other = written.pop("other", {})
-        return {"kind": type(self).__name__, **written, **other}
+        """Plain values, with the class under "kind"; values that equal their default are left out."""
+        default = type(self)()
+        values: dict[str, object] = {"kind": type(self).__name__}
+        for attribute in fields(self):
+            value = getattr(self, attribute.name)
+            is_written = attribute.name != "other" and not attribute.metadata.get("inner")
+            if is_written and value != getattr(default, attribute.name):
+                values[attribute.name] = plain(value)
+        values |= dict(self.other)
+        return values
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Notes:
-        """What `to_json` gave; of a class that is not loaded the base fields, and the others as `other`."""
-        given: dict[str, Any] = {name: _tuples(value) for name, value in record.items()}
-        kind = Notes.classes.get(str(record.get("kind")), Notes)
-        if kind is not Notes or given.get("kind") == "Notes":
-            given.pop("kind", None)
-        given["inputs"] = tuple(map(Notes.from_json, record.get("inputs", ())))
+        """The notes that `to_json` wrote; of a class that is not loaded the base fields, and the others as `other`."""
+        values: dict[str, Any] = {name: _tuples(value) for name, value in record.items()}
+        values["inputs"] = tuple(map(Notes.from_json, record.get("inputs", ())))
         if record.get("entities") is not None:
-            given["entities"] = tuple(LinkedEntity(*entity) for entity in record["entities"])
-        known = {each.name for each in fields(kind)}
-        return kind(**{name: given.pop(name) for name in known & given.keys()}, other=given)
+            values["entities"] = tuple(LinkedEntity(*entity) for entity in record["entities"])
+        kind = Notes.classes.get(str(record.get("kind")), Notes)
+        if record.get("kind") == kind.__name__:
+            del values["kind"]
+        names = {attribute.name for attribute in fields(kind)} & values.keys()
+        return kind(**{name: values.pop(name) for name in names}, other=values)
 
 
-_BASE = {each.name for each in fields(Notes)}
+_BASE = {attribute.name for attribute in fields(Notes)}
 _HIDDEN = ("formula", "source", "entities", "inputs", "other")
 INNER = {"inner": True}  # metadata of a field that one stage leaves for the next: it is neither shown nor written
 
 
 def plain(value: object) -> Any:
-    """A value as JSON has it; text where JSON has nothing like it."""
+    """A value as JSON has it; a text if JSON has nothing like it."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
     if isinstance(value, Notes):
         return value.to_json()
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {attribute.name: plain(getattr(value, attribute.name)) for attribute in fields(value)}
     return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
@@ -165,9 +176,34 @@ def _tuples(value: object) -> object:
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-def sources(ranking: Ranking) -> dict[str, str]:
-    """Stage -> where its hits were searched; the stage's own name where the ranking does not record it."""
+class StagedHits(Protocol):
+    """A ranking, as far as its stages and notes are concerned."""
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the components that contributed hits."""
+
+    @property
+    def notes(self) -> Notes:
+        """What the strategy records of the query."""
+
+
+def sources(ranking: StagedHits) -> dict[str, str]:
+    """Stage -> where its hits were searched; the stage's name if the ranking does not record it."""
     return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
+
+
+class UnansweredError(RuntimeError):
+    """A component has no usable answer for a query: a language model wrote something else, or none came.
+
+    A chain asks its next component; a run records the query as failed and goes on.
+
+    Attributes
+    ----------
+    cause : why, without the query, so that equal causes can be counted.
+    """
+
+    cause = "no usable answer"
 
 
 def for_stage(recorded: PerStage, stage: str) -> str:

@@ -46,7 +46,7 @@ Threshold = Annotated[float, Interval(gt=0, le=1)]
 Damping = Annotated[float, Interval(gt=0, lt=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
 Builder = TypeVar("Builder", bound=Callable[..., Any])
-Made = TypeVar("Made")
+Component = TypeVar("Component")
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -68,14 +68,14 @@ def check(component: Any, /, **rules: Any) -> None:
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def component(cls: type[Made]) -> type[Made]:
+def component(cls: type[Component]) -> type[Component]:
     """A frozen dataclass whose parameters are checked when it is made; see `check`."""
-    own = cls.__dict__.get("__post_init__")
+    post_init = cls.__dict__.get("__post_init__")
 
-    def checked_init(self: Made) -> None:
+    def checked_init(self: Component) -> None:
         check(self)
-        if own is not None:
-            own(self)
+        if post_init is not None:
+            post_init(self)
 
     cls.__post_init__ = checked_init  # type: ignore[attr-defined]
     return dataclasses.dataclass(frozen=True)(cls)
@@ -85,11 +85,11 @@ def checked(builder: Builder) -> Builder:
     """A function whose keyword arguments are compared with their annotations before it is called."""
 
     @wraps(builder)
-    def call(*context: Any, **given: Any) -> Any:
-        annotated = annotations_of(builder, ranges=True)
-        for name in given.keys() & annotated:
-            require(name, given[name], annotated[name])
-        return builder(*context, **given)
+    def call(*context: Any, **arguments: Any) -> Any:
+        annotations = annotations_of(builder, ranges=True)
+        for name in arguments.keys() & annotations:
+            require(name, arguments[name], annotations[name])
+        return builder(*context, **arguments)
 
     return cast(Builder, call)
 
@@ -102,8 +102,8 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
         if rule is not None and plain is not None:
             TypeAdapter(Annotated[Any, rule]).validate_python(plain)
     except ValidationError as error:
-        allowed = dict.fromkeys(one["msg"].removeprefix("Input should be ") for one in error.errors())
-        raise refused(name, value, " or ".join(allowed)) from None
+        allowed = [fault["msg"].removeprefix("Input should be ") for fault in error.errors()]
+        raise refused(name, value, " or ".join(dict.fromkeys(allowed))) from None
 
 
 def refused(name: str, value: object, allowed: str) -> ParameterError:
@@ -112,25 +112,29 @@ def refused(name: str, value: object, allowed: str) -> ParameterError:
     return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
 
 
-def called(given: object) -> str:
+def called(value: object) -> str:
     """How an error names an object: a text by itself, a class as such, everything else by its class."""
-    name = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-    return repr(given) if isinstance(given, str) else name
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return type(value).__name__
 
 
 @cache
 def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
     """The evaluated types of fields or parameters, with `ranges` if asked; none of names for type checkers only."""
-    owner = unwrap(owner)  # a wrapped class has its names in its own module
+    owner = unwrap(owner)  # a wrapped class has its names in its module
     try:
         return hints_of(owner, include_extras=ranges)
     except NameError:
-        found, names = dict[str, Any](), vars(sys.modules[owner.__module__])
+        annotations = dict[str, Any]()
+        names = vars(sys.modules[owner.__module__])
         for name, annotation in inspect.get_annotations(owner).items():
             single = types.SimpleNamespace(__annotations__={name: annotation})
             with suppress(NameError):
-                found |= hints_of(single, names, include_extras=ranges)
-        return found
+                annotations |= hints_of(single, names, include_extras=ranges)
+        return annotations
 
 
 def fits(value: object, annotation: Any) -> bool:
@@ -165,11 +169,16 @@ def _compared(annotation: Any) -> Any:
 
 
 def _of_class(kind: type, value: object) -> object:
-    members, article = [], "an" if kind.__name__[0] in "AEIOU" else "a"
+    """The value; a pydantic error if it is not of a class, or lacks a member of a protocol."""
     if getattr(kind, "_is_protocol", False):  # `isinstance` would need it to be `runtime_checkable`
         members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
-    if not (all(hasattr(value, name) for name in members) if members else isinstance(value, kind)):
-        needs = f" (an object with {', '.join(members)})" if members else ""
+        fits_class = all(hasattr(value, name) for name in members)
+        needs = f" (an object with {', '.join(members)})"
+    else:
+        fits_class = isinstance(value, kind)
+        needs = ""
+    if not fits_class:
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise PydanticCustomError("class", f"{article} {kind.__name__}{needs}")
     return value
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from kg2rag.types.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +74,27 @@ class Triple:
     description: str = ""
 
     def __post_init__(self) -> None:
-        for name, value, most in (("strength", self.strength, 10), ("confidence", self.confidence, 1)):
-            if not isinstance(value, int | float | np.number):
-                raise TypeError(f"{self}: {name} is a number, not {value!r}.")
-            if not 0 < value <= most:
-                raise ValueError(f"{self}: {name} {value} is outside (0, {most}].")
+        self._require("strength", self.strength, 10)
+        self._require("confidence", self.confidence, 1)
+
+    def _require(self, name: str, value: object, maximum: int) -> None:
+        if not isinstance(value, int | float | np.number):
+            raise TypeError(f"{self}: {name} is a number, not {value!r}.")
+        if not 0 < value <= maximum:
+            raise ValueError(f"{self}: {name} {value} is outside (0, {maximum}].")
 
     def __str__(self) -> str:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
+
+
+class PassageSource(Protocol):
+    """A corpus, as far as hits need one."""
+
+    def row(self, id_: str) -> int:
+        """The row of a passage id."""
+
+    def __getitem__(self, row: int, /) -> Passage:
+        """The passage in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,7 @@ class Hit:
     stage: str
     path: tuple[Triple, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
-    corpus: Corpus | None = field(default=None, repr=False, compare=False)
+    corpus: PassageSource | None = field(default=None, repr=False, compare=False)
 
     @property
     def passage(self) -> Passage:
@@ -131,25 +141,14 @@ class Hit:
         return "; ".join(map(str, self.path))
 
 
-class PassageIds(list[str]):
-    """The ids of a corpus by row, which know their corpus; a copy, or what is pickled, is a plain list."""
-
-    def __init__(self, ids: Iterable[str], corpus: Corpus) -> None:
-        super().__init__(ids)
-        self.corpus = corpus
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[type[list[str]], tuple[list[str]]]:
-        return list, (list(self),)
-
-
 Paths = Mapping[int, tuple[Triple, ...]]
 """Corpus row -> the triples that led to it; `{**a, **b}`, `len(a)` and `a or {}` work out every path of a lazy one."""
 
 
 def first_of(*paths: Paths) -> Paths:
     """A view of several mappings; a row that more than one has is looked up in the first of these."""
-    kept: list[Any] = [each for each in paths if not (isinstance(each, dict) and not each)]
-    return kept[0] if len(kept) == 1 else _FirstOf(*kept)
+    nonempty: list[Any] = [mapping for mapping in paths if not isinstance(mapping, dict) or mapping]
+    return nonempty[0] if len(nonempty) == 1 else _FirstOf(*nonempty)
 
 
 class _FirstOf(ChainMap[int, tuple[Triple, ...]]):

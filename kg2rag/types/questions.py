@@ -71,46 +71,60 @@ class QADataset:
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, Corpus):
             raise TypeError(f"{self.name}: corpus is {called(self.corpus)}, no Corpus. Corpus.from_passages makes one.")
-        for name, allowed in {"setting": ("pooled", "distractor"), "unit": get_args(GoldUnit)}.items():
-            if (value := getattr(self, name)) not in allowed:
-                raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
-        passages = frozenset(self.corpus.ids)
-        known = passages if self.unit == "passage" else frozenset(self.corpus.doc_ids)
-        seen: set[str] = set()
+        self._require_option("setting", ("pooled", "distractor"))
+        self._require_option("unit", get_args(GoldUnit))
+        passage_ids = frozenset(self.corpus.ids)
+        gold_ids = passage_ids if self.unit == "passage" else frozenset(self.corpus.doc_ids)
+        question_ids: set[str] = set()
         for question in self.questions:
             if not isinstance(question, Question):
                 raise TypeError(f"{self.name}: questions are Question objects, not {question!r:.60}.")
-            wrong = "another question has this id" if question.id in seen else self._wrong(question, known, passages)
-            if wrong:
-                raise DataError(f"{self.name}, question {question.id!r}: {wrong}")
-            seen.add(question.id)
+            if question.id in question_ids:
+                raise self._fault(question, "another question has this id")
+            question_ids.add(question.id)
+            self._check_gold(question, gold_ids)
+            self._check_candidates(question, passage_ids)
         if not self.questions and not self.unjudged and type(self) is QADataset:  # a folder of documents has none
             raise DataError(f"{self.name}: no question.")
 
-    def _wrong(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> str | None:
+    def _require_option(self, name: str, allowed: tuple[str, ...]) -> None:
+        value = getattr(self, name)
+        if value not in allowed:
+            raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
+
+    def _fault(self, question: Question, message: str) -> DataError:
+        return DataError(f"{self.name}, question {question.id!r}: {message}")
+
+    def _check_gold(self, question: Question, gold_ids: frozenset[str]) -> None:
+        """DataError: a question without text or gold, gold that the corpus lacks, or a grade below 1."""
         if not question.text.strip():
-            return "the question is empty"
+            raise self._fault(question, "the question is empty")
         if not question.gold:
-            return f"no gold {self.unit}. Leave out questions that cannot be judged"
-        if missing := [id_ for id_ in question.gold if id_ not in known]:
+            raise self._fault(question, f"no gold {self.unit}. Leave out questions that cannot be judged")
+        missing = [id_ for id_ in question.gold if id_ not in gold_ids]
+        if missing:
             share = f"{len(missing)} of {len(question.gold)} missing"
-            such = (self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)[0]
-            same = f"whose ids are such as {such!r}. Are both from the same split?"
-            return f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), {same}"
-        if low := [one for one in question.gold.items() if one[1] < 1]:
-            return f"gold {self.unit} {low[0][0]!r} has grade {low[0][1]}. Leave out what is not relevant"
-        if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
-            return f"candidate {unknown[0]!r} is not in the corpus"
+            example = f"whose ids are such as {self._gold_names[0]!r}. Are both from the same split?"
+            message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), {example}"
+            raise self._fault(question, message)
+        for id_, grade in question.gold.items():
+            if grade < 1:
+                message = f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant"
+                raise self._fault(question, message)
+
+    def _check_candidates(self, question: Question, passage_ids: frozenset[str]) -> None:
+        for id_ in question.candidates or ():
+            if id_ not in passage_ids:
+                raise self._fault(question, f"candidate {id_!r} is not in the corpus")
         if self.setting == "distractor" and not question.candidates:
-            return "setting 'distractor' needs candidates for every question"
-        return None
+            raise self._fault(question, "setting 'distractor' needs candidates for every question")
 
     def __len__(self) -> int:
         return len(self.questions)
 
     def __repr__(self) -> str:
-        more = f", {len(self.unjudged)} without gold" * bool(self.unjudged)
-        return f"QADataset({self.name!r}, {len(self)} questions{more}, {self.corpus!r}, {self.setting})"
+        unjudged = f", {len(self.unjudged)} without gold" if self.unjudged else ""
+        return f"QADataset({self.name!r}, {len(self)} questions{unjudged}, {self.corpus!r}, {self.setting})"
 
     @cached_property
     def queries(self) -> list[Query]:
@@ -134,14 +148,20 @@ class QADataset:
     @cached_property
     def _rows_of(self) -> Mapping[str, list[int]]:
         rows: dict[str, list[int]] = {}
-        for row, id_ in enumerate(self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids):
+        for row, id_ in enumerate(self._gold_names):
             rows.setdefault(id_, []).append(row)
         return rows
 
+    @property
+    def _gold_names(self) -> list[str]:
+        """What gold may name, by row: passages, or their documents."""
+        return self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids
+
     def question(self, id_: str) -> Question:
-        """The question of that id; KeyError where there is none."""
-        if found := [question for question in self.questions if question.id == id_]:
-            return found[0]
+        """The question of that id; KeyError if there is none."""
+        for question in self.questions:
+            if question.id == id_:
+                return question
         raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
@@ -149,9 +169,9 @@ class QADataset:
         require("limit", limit, Count)
         if limit >= len(self):
             return self
-        kept = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
+        indices = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
         source = {**self.source, "limit": limit, "seed": seed}
-        return replace(self, questions=tuple(self.questions[i] for i in kept.tolist()), source=source)
+        return replace(self, questions=tuple(self.questions[index] for index in indices.tolist()), source=source)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per question: id, text, type, hops, gold, answers."""
@@ -162,14 +182,16 @@ class QADataset:
 
 
 def require_dataset(data: object) -> QADataset:
-    """The data; TypeError where it is no `QADataset` or has no question, ValueError where none has gold."""
+    """The data; TypeError if it is no `QADataset` or has no question, ValueError if no question has gold."""
     if not isinstance(data, QADataset):
-        make = "kg2rag.load and kg2rag.from_frames make one"
-        raise TypeError(f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: {make}.")
-    if data.unjudged and not data.questions:
-        judge = "kg2rag.evaluation.agreement(systems, data, kb=kb).label() takes judgements"
-        raise ValueError(f"{data.name}: none of {len(data.unjudged)} questions has gold. {judge}.")
-    if not data.questions:
-        make = f"{data.name}.with_questions(FILE), kg2rag.datasets.known_items and `kg2rag questions` give some"
-        raise TypeError(f"{data.name} has documents, and no questions with gold: {make}.")
-    return data
+        advice = "kg2rag.load and kg2rag.from_frames make one"
+        raise TypeError(
+            f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: {advice}."
+        )
+    if data.questions:
+        return data
+    if data.unjudged:
+        advice = "kg2rag.evaluation.agreement(systems, data, kb=kb).label() takes judgements"
+        raise ValueError(f"{data.name}: none of {len(data.unjudged)} questions has gold. {advice}.")
+    advice = f"{data.name}.with_questions(FILE), kg2rag.datasets.known_items and `kg2rag questions` give some"
+    raise TypeError(f"{data.name} has documents, and no questions with gold: {advice}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Ranking:
         `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if rows and scores
         differ in number, a score is not finite, or a row is given twice or is outside the corpus.
         """
-        made = Ranking(
+        ranking = Ranking(
             query_id,
             np.asarray(rows, dtype=np.int64),
             np.asarray(scores, dtype=np.float64),
@@ -74,17 +74,26 @@ class Ranking:
             {} if paths is None else paths,  # not `or`: that would work out every lazy path
             notes or Notes(),
         )
-        where, kept = f"query {query_id!r}:", made.rows
-        if len(kept) != len(made.scores):
-            raise ValueError(f"{where} {len(kept)} rows but {len(made.scores)} scores. Give one score per row.")
-        if len(outside := kept[(kept < 0) | (kept >= len(ids))]):
-            raise ValueError(f"{where} row {outside[0]} is not in the corpus, which has {len(ids)} passages.")
-        distinct, counts = np.unique(kept, return_counts=True)
-        if len(distinct) != len(kept):
-            raise ValueError(f"{where} passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
-        if len(wrong := kept[~np.isfinite(made.scores)]):
-            raise ValueError(f"{where} the score of {ids[int(wrong[0])]!r} is not finite.")
-        return made.select(canonical_order(made.rows, made.scores))
+        ranking._require_valid()
+        return ranking.select(canonical_order(ranking.rows, ranking.scores))
+
+    def _require_valid(self) -> None:
+        """ValueError for rows and scores that differ in number, rows outside the corpus or twice, scores not finite."""
+        rows = self.rows
+        if len(rows) != len(self.scores):
+            raise self._fault(f"{len(rows)} rows but {len(self.scores)} scores. Give one score per row.")
+        outside = rows[(rows < 0) | (rows >= len(self.ids))]
+        if len(outside):
+            raise self._fault(f"row {outside[0]} is not in the corpus, which has {len(self.ids)} passages.")
+        distinct, counts = np.unique(rows, return_counts=True)
+        if len(distinct) != len(rows):
+            raise self._fault(f"passage {self.ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+        not_finite = rows[~np.isfinite(self.scores)]
+        if len(not_finite):
+            raise self._fault(f"the score of {self.ids[int(not_finite[0])]!r} is not finite.")
+
+    def _fault(self, message: str) -> ValueError:
+        return ValueError(f"query {self.query_id!r}: {message}")
 
     @staticmethod
     def from_groups(
@@ -96,36 +105,50 @@ class Ranking:
     ) -> Ranking:
         """The ranking of groups of hits, stage -> rows, scores and parts of the scores; no row is in two groups."""
         rows, scores, parts = zip(*groups.values(), strict=True)
-        sizes, columns = list(map(len, rows)), dict[str, FloatArray]()
-        for name in dict.fromkeys(name for own in parts for name in own):
-            given = zip(parts, sizes, strict=True)
-            columns[name] = np.concatenate([own.get(name, np.full(n, np.nan)) for own, n in given])
-        codes, every = np.repeat(np.arange(len(groups)), sizes), (np.concatenate(rows), np.concatenate(scores))
-        stages: dict[str, Any] = {"stages": tuple(groups), "stage_codes": codes}
-        return Ranking.from_scores(query_id, *every, ids, score_parts=columns, paths=paths, notes=notes, **stages)
+        sizes = [len(group) for group in rows]
+        columns = dict[str, FloatArray]()
+        for name in dict.fromkeys(name for group in parts for name in group):
+            pieces = [group.get(name, np.full(n, np.nan)) for group, n in zip(parts, sizes, strict=True)]
+            columns[name] = np.concatenate(pieces)
+        return Ranking.from_scores(
+            query_id,
+            np.concatenate(rows),
+            np.concatenate(scores),
+            ids,
+            stages=tuple(groups),
+            stage_codes=np.repeat(np.arange(len(groups)), sizes),
+            score_parts=columns,
+            paths=paths,
+            notes=notes,
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Hit]:
-        return (self[at] for at in range(len(self)))
+        return (self[place] for place in range(len(self)))
 
     @overload
-    def __getitem__(self, at: int) -> Hit: ...
+    def __getitem__(self, place: int) -> Hit: ...
     @overload
-    def __getitem__(self, at: slice) -> Ranking: ...
-    def __getitem__(self, at: int | slice) -> Hit | Ranking:
+    def __getitem__(self, place: slice) -> Ranking: ...
+    def __getitem__(self, place: int | slice) -> Hit | Ranking:
         """The hit at a place from 0, as in a list, or the ranking of a slice's hits; `hit` counts ranks from 1."""
-        if isinstance(at, slice):
-            if (at.step or 1) < 0:
-                raise ValueError(f"query {self.query_id!r}: a ranking is best first; {at} would turn it round.")
-            return self.select(at)
-        at = range(len(self))[at]
-        row = int(self.rows[at])
-        parts = {name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])}
-        stage = self.stages[0 if self.stage_codes is None else int(self.stage_codes[at])]
-        corpus = getattr(self.ids, "corpus", None)
-        return Hit(self.ids[row], float(self.scores[at]), stage, self.paths.get(row, ()), parts, corpus)
+        if isinstance(place, slice):
+            if (place.step or 1) < 0:
+                raise self._fault(f"a ranking is best first; {place} would turn it round.")
+            return self.select(place)
+        place = range(len(self))[place]
+        row = int(self.rows[place])
+        code = 0 if self.stage_codes is None else int(self.stage_codes[place])
+        return Hit(
+            self.ids[row],
+            float(self.scores[place]),
+            self.stages[code],
+            self.paths.get(row, ()),
+            {name: float(column[place]) for name, column in self.score_parts.items() if not np.isnan(column[place])},
+            getattr(self.ids, "corpus", None),
+        )
 
     def hit(self, rank: int) -> Hit:
         """The hit at `rank`, counted from 1."""
@@ -142,7 +165,7 @@ class Ranking:
         """One row per hit: rank, passage, score, stage, path, the parts of the score; of a name twice, "score part"."""
         import pandas as pd
 
-        hits = [(at, hit.passage_id, hit.score, hit.stage, hit.path_text) for at, hit in enumerate(self, start=1)]
+        hits = [(rank, hit.passage_id, hit.score, hit.stage, hit.path_text) for rank, hit in enumerate(self, start=1)]
         frame = pd.DataFrame(hits, columns=["rank", "passage", "score", "stage", "path"])
         parts = {f"{name} part" if name in frame else name: column for name, column in self.score_parts.items()}
         return frame.assign(**parts)
@@ -150,7 +173,8 @@ class Ranking:
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        hits, frame = list(self), self.to_frame()[["rank", "passage", "score", "path"]]
+        hits = list(self)
+        frame = self.to_frame()[["rank", "passage", "score", "path"]]
         if hits and hits[0].corpus is not None:
             frame.insert(2, "title", [hit.title for hit in hits])
             frame.insert(3, "text", [excerpt(hit.text) for hit in hits])
@@ -222,14 +246,20 @@ def rescored(
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
     `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts replace those of the
-    same name, `paths` those of the same rows. `notes` are the stage's own; the ranking's are kept as their input.
+    same name, `paths` those of the same rows. `notes` are those of the stage; the ranking's become their input.
     """
     order = np.argsort(ranking.rows)
-    kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
-    stages: dict[str, Any] = {"stages": kept.stages, "stage_codes": kept.stage_codes}
-    stages["paths"] = ranking.paths if paths is None else first_of(paths, ranking.paths)
-    said = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
-    parts = {**kept.score_parts, **score_parts}
-    return Ranking.from_scores(
-        ranking.query_id, rows, scores, ranking.ids, score_parts=parts, notes=said, **stages
-    ).top(k)
+    selected = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
+    stage_notes = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
+    rescored_ranking = Ranking.from_scores(
+        ranking.query_id,
+        rows,
+        scores,
+        ranking.ids,
+        stages=selected.stages,
+        stage_codes=selected.stage_codes,
+        score_parts={**selected.score_parts, **score_parts},
+        paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
+        notes=stage_notes,
+    )
+    return rescored_ranking.top(k)

@@ -57,14 +57,19 @@ class Trace:
     def lost_by(self, row: int) -> Step | None:
         """The first step that a passage did not pass; None if it passed all and is in the ranking."""
         unranked = f"not among the {len(self.ranking)} passages of the ranking"
-        every = (*self.steps, step("retrieved", "not retrieved", unranked, self.ranking.rows))
-        return next((each for each in every if row not in each.rows), None)
+        steps = (*self.steps, step("retrieved", "not retrieved", unranked, self.ranking.rows))
+        return next((each_step for each_step in steps if row not in each_step.rows), None)
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
         """The trace with one more stage, known by its input and output only: it read `depth` hits."""
-        read, given = self.ranking.rows[:depth], ranking.rows
-        added = given[~np.isin(given, read)]
-        widened = [each._replace(rows=np.union1d(each.rows, added)) for each in self.steps]
-        before = step("retrieved", "not retrieved", f"not in the ranking before {name}", self.ranking.rows, added)
-        reading = step(f"read by {name}", "pruned", f"below the first {depth} hits, which {name} reads", read, added)
-        return Trace(ranking, (*widened, before, reading, step(name, "pruned", f"dropped by {name}", given)))
+        read = self.ranking.rows[:depth]
+        added = ranking.rows[~np.isin(ranking.rows, read)]
+        earlier = [former._replace(rows=np.union1d(former.rows, added)) for former in self.steps]
+        unranked = f"not in the ranking before {name}"
+        unread = f"below the first {depth} hits, which {name} reads"
+        stage_steps = [
+            step("retrieved", "not retrieved", unranked, self.ranking.rows, added),
+            step(f"read by {name}", "pruned", unread, read, added),
+            step(name, "pruned", f"dropped by {name}", ranking.rows),
+        ]
+        return Trace(ranking, (*earlier, *stage_steps))
