@@ -8,15 +8,15 @@ is wrong is refused; in the hub's copies, documents and judgements that nothing 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, checked, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
-from kg2rag.text.records import DataError
+from kg2rag.text.records import DataError, delimited_rows
 from kg2rag.text.registry import unknown
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
@@ -38,7 +38,9 @@ PINNED = {
 
 
 Judgement = tuple[str, str, str, int]
-"""Where it stands, query, document, grade."""
+"""Its place in a file, query, document, grade."""
+QRELS_COLUMNS = ("query-id", "corpus-id", "score")
+TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
 class Document(Record):
@@ -46,7 +48,7 @@ class Document(Record):
 
     id: Identifier
     title: str | None = ""
-    text: str
+    text: str | None
 
 
 class BeirQuery(Record):
@@ -59,9 +61,9 @@ class BeirQuery(Record):
 class Score(Record):
     """One judgement: the grade of a document for a query."""
 
-    query: Text = Field(validation_alias="query-id")
-    document: Text = Field(validation_alias="corpus-id")
-    score: int
+    query: Text = Field(validation_alias=AliasChoices("query-id", "query_id", "qid"))
+    document: Text = Field(validation_alias=AliasChoices("corpus-id", "corpus_id", "doc_id", "docid"))
+    score: int = Field(validation_alias=AliasChoices("score", "relevance", "label"))
 
 
 def names() -> tuple[str, ...]:
@@ -80,106 +82,170 @@ def spec_of(name: str) -> DatasetSpec:
 
 def load(options: LoadOptions) -> QADataset:
     """Read the folder, or the hub's two repositories of a set: documents and queries, and judgements."""
-    name, read, graphs, origin = options.spec.name, Files(), dict[str, Path](), dict[str, object]()
+    files = Files()
+    graphs = dict[str, Path]()
     if options.path is None:
-        # The revision of what was read are the commits of both repositories: one can ask for it again.
-        assert options.spec.hub is not None
-        title, repo = file_name(name), options.spec.hub.repo
-        asked, _, second = (options.revision or options.spec.hub.revision).partition("+")
-        files, commit = options.fetch(repo, asked, "corpus*", "queries*")
-        judged, other = options.fetch(f"{repo}-qrels", second or asked, "*.tsv")
-        origin = {"hub": repo, "judgements": f"{repo}-qrels", "revision": f"{commit}+{other}"}
+        name = options.spec.name
+        title = file_name(name)
+        tables, judgement_files, origin = _from_hub(options)
     else:
         if not options.path.is_dir():
             raise FileNotFoundError(f"{options.path} is no folder. Give one with corpus.jsonl, queries.jsonl, qrels.")
         name = title = options.path.resolve().name
-        files, judged = sorted(options.path.glob("**/*")), sorted(options.path.glob("qrels/*.tsv"))
+        tables = sorted(options.path.glob("**/*"))
+        judgement_files = sorted(options.path.glob("qrels/*.tsv"))
+        origin = {}
         graphs = find_graph_files(options.path)
-    split, qrels = _of_split(judged, options.split, name)
-    documents = read.records(_named(files, "corpus", name), Document)
-    queries = read.records(_named(files, "queries", name), BeirQuery)
-    rows = list(read.rows(qrels))
-    scores = zip(rows, checked(rows, Score, qrels.name), strict=True)
-    judgements = ((where, one.query, one.document, one.score) for (where, _), one in scores)
+    split, qrels = _of_split(judgement_files, options.split, name)
+    documents = files.records(_named(tables, "corpus", name), Document)
+    queries = files.records(_named(tables, "queries", name), BeirQuery)
+    judgements = _judgements(files, qrels)
     corpus, questions, notes = collect(name, documents, queries, judgements, ours=options.path is not None)
-    source = {**origin, "files": read.checksums, "split": split, "notes": notes}
+    source = {**origin, "files": files.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
 
 
-def _named(files: Sequence[Path], what: str, name: str) -> list[Path]:
+def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, object]]:
+    """The tables of documents and queries, the judgements, and their origin.
+
+    The revision of both repositories together is "A+B", by which they can be asked for again.
+    """
+    assert options.spec.hub is not None
+    repo = options.spec.hub.repo
+    revision, _, qrels_revision = (options.revision or options.spec.hub.revision).partition("+")
+    tables, commit = options.fetch(repo, revision, "corpus*", "queries*")
+    judgements, qrels_commit = options.fetch(f"{repo}-qrels", qrels_revision or revision, "*.tsv")
+    origin: dict[str, object] = {"hub": repo, "judgements": f"{repo}-qrels", "revision": f"{commit}+{qrels_commit}"}
+    return tables, judgements, origin
+
+
+def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
+    """The judgements of a file."""
+    rows = [(f"{path.name}, line {number}", row) for number, row in _judgement_rows(files, path)]
+    scores = checked(rows, Score, path.name)
+    for (place, _), score in zip(rows, scores, strict=True):
+        yield place, score.query, score.document, score.score
+
+
+def _judgement_rows(files: Files, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The lines of judgements by the names in their header; without one, in BEIR's columns or the four of TREC."""
+    lines = [line.rstrip("\r") for line in files.text(path).split("\n")]
+    if "\t" not in lines[0]:
+        lines = ["\t".join(line.split()) for line in lines]
+    cells = lines[0].split("\t")
+    if not cells[-1].strip().lstrip("-").isdecimal():
+        return delimited_rows(lines, path.name, "\t")
+    header = TREC_COLUMNS if len(cells) == len(TREC_COLUMNS) else QRELS_COLUMNS
+    rows = delimited_rows(["\t".join(header), *lines], path.name, "\t")
+    return ((number - 1, row) for number, row in rows)
+
+
+def _named(files: Sequence[Path], table: str, name: str) -> list[Path]:
     """The file of lines, packed or not, or the parts of a Parquet table."""
-    lines = [path for path in files if path.name in (f"{what}.jsonl", f"{what}.jsonl.gz")]
-    if parts := lines[:1] or [path for path in files if path.parent.name == what and path.suffix == ".parquet"]:
-        return parts
-    raise FileNotFoundError(f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, .jsonl.gz, {what}/*.parquet.")
+    lines = [path for path in files if path.name in (f"{table}.jsonl", f"{table}.jsonl.gz")]
+    if lines:
+        return lines[:1]
+    parts = [path for path in files if path.parent.name == table and path.suffix == ".parquet"]
+    if not parts:
+        raise FileNotFoundError(
+            f"{name} holds no BEIR {table}. Looked for: {table}.jsonl, .jsonl.gz, {table}/*.parquet."
+        )
+    return parts
 
 
-def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
-    """The requested judgements; where none are, "test" or the only split. The hub says "validation" of BEIR's "dev"."""
-    if not judged:
+def _of_split(judgement_files: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
+    """The requested judgements; the default is "test" or the only split. The hub says "validation" of BEIR's "dev"."""
+    if not judgement_files:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
-    there = {path.stem: path for path in judged}
-    chosen = split or ("test" if "test" in there or len(there) > 1 else next(iter(there)))
-    other = {"validation": "dev", "dev": "validation"}.get(chosen, chosen)
-    if chosen not in there and other not in there:
-        raise ValueError(f"{name} has no split {chosen!r}. It offers: {', '.join(there)}.")
-    return chosen, there[chosen if chosen in there else other]
+    file_of = {path.stem: path for path in judgement_files}
+    if split is None:
+        split = next(iter(file_of)) if len(file_of) == 1 else "test"
+    synonym = {"validation": "dev", "dev": "validation"}.get(split, split)
+    for spelling in (split, synonym):
+        if spelling in file_of:
+            return split, file_of[spelling]
+    raise ValueError(f"{name} has no split {split!r}. It offers: {', '.join(file_of)}.")
 
 
 def collect(
-    where: str, documents: Iterable[Document], queries: Iterable[BeirQuery], judged: Iterable[Judgement], *, ours: bool
+    where: str,
+    documents: Iterable[Document],
+    queries: Iterable[BeirQuery],
+    judgements: Iterable[Judgement],
+    *,
+    ours: bool,
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
-    """The corpus, the questions that have a relevant document, and what was left out or changed, and how often.
+    """The corpus, the questions that have a relevant document, and counts of what was left out or changed.
 
-    `ours` says whether what nothing could find is an error, as in a user's files: an empty document, a judgement of
-    a query that is not there. Otherwise it is left out and counted. DataError, too: a judged document that the corpus
-    lacks, one that is judged twice and differently, no question.
+    `ours` : whether an empty document, and a judgement of a query that is not there, are errors, as in a user's files.
+    Otherwise they are left out and counted. DataError, too: a judged document that the corpus lacks, one that is judged
+    twice and differently, no question.
     """
-    notes, passages, empty = Counter[str](), list[Passage](), set[str]()
-    for number, one in enumerate(documents, start=1):
-        title, text = one.title or "", one.text
-        if not text.strip():
+    notes = Counter[str]()
+    passages = list[Passage]()
+    empty = set[str]()
+    for number, document in enumerate(documents, start=1):
+        title, text = document.title or "", document.text or ""
+        if title.strip() and not text.strip():
+            notes["documents without text, their title serves as text"] += 1
             title, text = "", title
-            known = "documents without text, their title serves as text"
-            notes[known if text.strip() else "documents without title and text left out"] += 1
         if text.strip():
-            passages.append(Passage(one.id, title, text, one.id, 0))
+            passages.append(Passage(document.id, title, text, document.id))
         elif ours:
-            raise DataError(f"{where}, document {number} ({one.id!r}): title and text are both empty. Leave it out.")
+            place = f"{where}, document {number} ({document.id!r})"
+            raise DataError(f"{place}: title and text are both empty. Leave it out.")
         else:
-            empty.add(one.id)
-    corpus, texts = Corpus.from_passages(passages), {query.id: query.text for query in queries}
-    gold = _gold(judged, texts, set(corpus.ids), (empty, ours), notes)
+            notes["documents without title and text left out"] += 1
+            empty.add(document.id)
+    corpus = Corpus.from_passages(passages)
+    texts = {query.id: query.text for query in queries}
+    gold = _gold(judgements, _Judged(texts, frozenset(corpus.ids), empty, ours), notes)
     questions = tuple(Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_))
     if not questions:
         raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
     notes["queries without a relevant document in this split left out"] = len(texts) - len(questions)
-    return corpus, questions, {what: count for what, count in notes.items() if count}
+    return corpus, questions, {note: count for note, count in notes.items() if count}
 
 
-def _gold(
-    judged: Iterable[Judgement],
-    texts: Container[str],
-    known: Container[str],
-    left_out: tuple[Container[str], bool],
-    notes: Counter[str],
-) -> dict[str, dict[str, int]]:
-    """Query -> document -> grade; `left_out` : empty documents, and whether a judgement of one is an error."""
-    grades, gold, (empty, ours) = dict[tuple[str, str], int](), dict[str, dict[str, int]](), left_out
-    for place, query, document, grade in judged:
-        if query not in texts or document in empty:
-            if ours:
+@dataclass(frozen=True)
+class _Judged:
+    """The queries and documents that judgements may name; `empty` : documents left out; `ours` : as in `collect`."""
+
+    queries: Container[str]
+    documents: Container[str]
+    empty: Container[str]
+    ours: bool
+
+    def has(self, place: str, query: str, document: str, notes: Counter[str]) -> bool:
+        """Whether query and document are there; a judgement of one that was left out is counted, or an error."""
+        if query not in self.queries or document in self.empty:
+            if self.ours:
                 raise DataError(f"{place}: {query!r} is none of the queries. Are both of the same version?")
-            notes[f"judgements of {'documents' if query in texts else 'queries'} without text left out"] += 1
-        elif document not in known:
+            kind = "documents" if query in self.queries else "queries"
+            notes[f"judgements of {kind} without text left out"] += 1
+            return False
+        if document not in self.documents:
             raise DataError(
                 f"{place}: {document!r}, judged for query {query!r}, is no document of the corpus. Are judgements "
                 "and documents from the same version? kg2rag.from_frames takes what you can repair."
             )
-        elif (former := grades.setdefault((query, document), grade)) != grade:
+        return True
+
+
+def _gold(judgements: Iterable[Judgement], judged: _Judged, notes: Counter[str]) -> dict[str, dict[str, int]]:
+    """Query -> document -> grade."""
+    grades = dict[tuple[str, str], int]()
+    gold = dict[str, dict[str, int]]()
+    for place, query, document, grade in judgements:
+        if not judged.has(place, query, document, notes):
+            continue
+        former = grades.setdefault((query, document), grade)
+        if former != grade:
             raise DataError(f"{place}: {query!r} and {document!r} are judged twice, {former} and {grade}.")
-        elif grade < 1 or document in gold.setdefault(query, {}):
-            notes["judgements below 1 left out" if grade < 1 else "repeated judgements left out"] += 1
+        if grade < 1:
+            notes["judgements below 1 left out"] += 1
+        elif document in gold.setdefault(query, {}):
+            notes["repeated judgements left out"] += 1
         else:
             gold[query][document] = grade
     return gold

@@ -63,11 +63,12 @@ def load(options: LoadOptions) -> QADataset:
     files = Files()
     root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
     rows = files.records(root / "corpus.jsonl", BundledPassage)
-    passages, counts = list[Passage](), Counter[str]()
+    passages = list[Passage]()
+    positions = Counter[str]()
     for row in rows:
-        passages.append(Passage(row.id, row.title, row.text, row.doc_id, counts[row.doc_id]))
-        counts[row.doc_id] += 1
-    # `supporting` counts sentences by our own split, so the corpus stores that split.
+        passages.append(Passage(row.id, row.title, row.text, row.doc_id, positions[row.doc_id]))
+        positions[row.doc_id] += 1
+    # `supporting` counts sentences by our split, so the corpus stores that split.
     corpus = Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
     questions = read_questions(files, locate(root, ["questions.jsonl"], "bundled questions"), corpus)
     source = {"files": files.checksums, "notes": {}}
@@ -75,30 +76,58 @@ def load(options: LoadOptions) -> QADataset:
 
 
 def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None) -> Iterator[Question]:
-    """The questions of a file, or those of some ids; DataError names what refers to nothing in the corpus."""
-    known, before = {id_: row for row, id_ in enumerate(corpus.ids)}, Counter[str]()
-    counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
-    firsts = []  # the index in its document of a passage's first sentence: `supporting` counts by document
-    for document, count in zip(corpus.doc_ids, counts, strict=True):
-        firsts.append(before[document])
-        before[document] += count
-    for at, record in enumerate(files.records(path, FolderQuestion), start=1):
+    """The questions of a file, or those of some ids; DataError names references to nothing in the corpus."""
+    sentences = _SentenceNumbers(corpus)
+    passage_ids = frozenset(corpus.ids)
+    for number, record in enumerate(files.records(path, FolderQuestion), start=1):
         if ids is not None and record.id not in ids:
             continue
-        where = f"{path.name}, line {at} ({record.id!r})"
-        named = [("gold", id_) for id_ in record.gold] + [("supporting", id_) for id_, _ in record.supporting]
-        for field, id_ in named + [("triples", fact[3]) for fact in record.triples if len(fact) > 3]:
-            if id_ not in known:
+        where = f"{path.name}, line {number} ({record.id!r})"
+        _require_passages(record, passage_ids, where)
+        yield Question(
+            record.id,
+            record.question,
+            gold=dict.fromkeys(record.gold, 1),
+            answers=tuple(record.answers),
+            type=record.type,
+            hops=record.hops,
+            supporting=tuple(sentences.in_document(id_, index, where) for id_, index in record.supporting),
+            triples=tuple(fact[:3] for fact in record.triples),
+        )
+
+
+def _require_passages(record: FolderQuestion, passage_ids: Container[str], where: str) -> None:
+    """DataError: the question names a passage that the corpus lacks."""
+    references = {
+        "gold": record.gold,
+        "supporting": [id_ for id_, _ in record.supporting],
+        "triples": [fact[3] for fact in record.triples if len(fact) > 3],
+    }
+    for field, ids in references.items():
+        for id_ in ids:
+            if id_ not in passage_ids:
                 raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
-        rows = [(known[id_], index) for id_, index in record.supporting]
-        for row, index in rows:
-            if not 0 <= index < counts[row]:
-                raise DataError(
-                    f"{where}: supporting names sentence {index} of {corpus.ids[row]!r}, which has {counts[row]}."
-                )
-        supporting = tuple((corpus.doc_ids[row], firsts[row] + index) for row, index in rows)
-        said = tuple(record.answers), record.type, record.hops, supporting, tuple(fact[:3] for fact in record.triples)
-        yield Question(record.id, record.question, dict.fromkeys(record.gold, 1), *said)
+
+
+class _SentenceNumbers:
+    """The sentences of a corpus, counted by passage in the files, and by document in `Question.supporting`."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._counts = [len(corpus.sentences(row)) for row in range(len(corpus))]
+        self._first = list[int]()  # the index in its document of each passage's first sentence
+        n_before = Counter[str]()
+        for document, count in zip(corpus.doc_ids, self._counts, strict=True):
+            self._first.append(n_before[document])
+            n_before[document] += count
+
+    def in_document(self, id_: str, index: int, where: str) -> tuple[str, int]:
+        """The document of a passage, and the index there of one of its sentences."""
+        row = self.corpus.row(id_)
+        count = self._counts[row]
+        if not 0 <= index < count:
+            raise DataError(f"{where}: supporting names sentence {index} of {id_!r}, which has {count}.")
+        return self.corpus.doc_ids[row], self._first[row] + index
 
 
 DATASET = DatasetSpec(

@@ -38,20 +38,25 @@ def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
     path = locate(options.path or Path(), options.patterns, "CoSQA questions")
-    text = files.text(locate(path.parent, [MAP], "map of CoSQA's functions"))
-    pairs = parse_json(text, MAP, pairs=lambda own: own)  # a dict would drop a function that stands twice
+    codes = _read_functions(files, locate(path.parent, [MAP], "map of CoSQA's functions"))
+    corpus = Corpus.from_passages(Passage(str(number), code) for number, code in codes.items())
+    questions = list[Question]()
+    for number, record in enumerate(files.records(path, CosqaRecord), start=1):
+        function = record.retrieval_idx
+        if codes.get(function) != record.code:
+            where = f"{path.name}, record {number} ({record.id!r})"
+            raise DataError(f"{where}: {MAP} has another function, or none, under its retrieval_idx {function}.")
+        questions.append(Question(record.id, record.doc, {str(function): 1}))
+    return QADataset("cosqa", corpus, tuple(questions), source={"files": files.checksums, "notes": {}})
+
+
+def _read_functions(files: Files, path: Path) -> dict[int, str]:
+    """Number -> code."""
+    pairs = parse_json(files.text(path), MAP, pairs=list)  # a dict would drop a function that stands twice
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
-    functions = checked(((f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs), Function, MAP)
-    codes = {function.id: function.code for function in functions}
-    corpus = Corpus.from_passages(Passage(str(number), "", code, str(number), 0) for number, code in codes.items())
-    records = files.records(path, CosqaRecord)
-    for at, record in enumerate(records, start=1):
-        if codes.get(record.retrieval_idx) != record.code:
-            where, number = f"{path.name}, record {at} ({record.id!r})", record.retrieval_idx
-            raise DataError(f"{where}: {MAP} has another function, or none, under its retrieval_idx {number}.")
-    questions = tuple(Question(record.id, record.doc, {str(record.retrieval_idx): 1}) for record in records)
-    return QADataset("cosqa", corpus, questions, source={"files": files.checksums, "notes": {}})
+    rows = ((f"{MAP}, {code!r}", {"id": number, "code": code}) for code, number in pairs)
+    return {function.id: function.code for function in checked(rows, Function, MAP)}
 
 
 DATASET = DatasetSpec(

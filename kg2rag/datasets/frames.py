@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
@@ -11,6 +12,7 @@ from pydantic import Field, StrictInt
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
+from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.coerce_corpus import identifier, records
 
@@ -37,6 +39,8 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
 
 GOLD_SAMPLE = 20
 """Values of a mapping that tell whether they are gold or questions."""
+_NUMPY_GAP = re.compile(r"(?<=[^\s\[,])(['\"])\s+(['\"])(?=[^\s\],])")
+"""The blank between two texts of a list as numpy prints it: ['a' 'b']."""
 
 
 class FrameQuestion(Record):
@@ -82,29 +86,35 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     table = corpus_of(corpus, f"{name} corpus")
     where = f"{name} questions"
     index = GoldIndex(table)
-    asked = records(_question_rows(questions, index), where, QUESTION)
-    notes = Counter(
-        f"values of the questions' column {field!r} left out"
-        for row in asked
-        for field in row
-        if field not in FrameQuestion.model_fields
-    )
-    for number, row in enumerate(asked, start=1):
-        _complete(row, where, number)
-    rows = check(asked, FrameQuestion, where)
+    fields = records(_question_rows(questions, index), where, QUESTION)
+    notes = _unused_columns(fields)
+    completed = (_completed(row, where, number) for number, row in enumerate(fields, start=1))
+    rows = check(completed, FrameQuestion, where)
     unit, gold = _resolve(rows, index, where, notes)
-    judged = tuple(
-        Question(row.id, row.text, gold[row.id], tuple(row.answers), row.type, row.hops, triples=tuple(row.triples))
-        for row in rows
-        if gold[row.id]
-    )
     unjudged = tuple(Query(row.id, row.text) for row in rows if not gold[row.id])
     if unjudged:
         notes["questions without gold, not scored"] = len(unjudged)
-    # A frame has no file; the corpus's fingerprint says which data a result is about.
-    source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": dict(notes)}
-    kept = {row.id: _labelling_row(row, gold[row.id]) for row in rows}
-    return QADataset(name, table, judged, unit=unit, source=source, unjudged=unjudged, rows=kept)
+    return QADataset(
+        name,
+        table,
+        tuple(_question(row, gold[row.id]) for row in rows if gold[row.id]),
+        unit=unit,
+        # A frame has no file; the corpus's fingerprint says which data a result is about.
+        source={"loader": "from_frames", "corpus": table.fingerprint, "notes": dict(notes)},
+        unjudged=unjudged,
+        rows={row.id: _labelling_row(row, gold[row.id]) for row in rows},
+    )
+
+
+def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
+    answers, triples = tuple(row.answers), tuple(row.triples)
+    return Question(row.id, row.text, gold, answers, row.type, row.hops, triples=triples)
+
+
+def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """A note for each column that no field of a question reads, and its number of values."""
+    columns = Counter(column for row in rows for column in row if column not in FrameQuestion.model_fields)
+    return Counter({f"values of the questions' column {column!r} left out": n for column, n in columns.items()})
 
 
 def _question_rows(questions: Any, index: GoldIndex) -> Any:
@@ -134,15 +144,26 @@ def _is_grades(value: object, index: GoldIndex) -> bool:
     return isinstance(value, Mapping) and bool(value) and all(index.find(str(name)) for name in value)
 
 
-def _complete(row: dict[str, Any], where: str, number: int) -> None:
-    """Bring the id, the answers and the gold of a question into the shapes of `FrameQuestion`."""
-    row["id"] = identifier(row.get("id"), where, number)
-    if isinstance(row.get("answers"), str):
-        row["answers"] = [row["answers"]]
-    gold = row.get("gold")
-    if gold is not None:
-        graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
-        row["gold"] = {identifier(name, where, number): grade for name, grade in graded.items()}
+def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
+    """A question with its id, answers and gold in the shapes of `FrameQuestion`."""
+    fields = dict(row)
+    fields["id"] = identifier(row.get("id"), where, number)
+    for field in {"answers", "triples", "gold"} & fields.keys():
+        fields[field] = _parsed(fields[field])
+    if isinstance(fields.get("answers"), str):
+        fields["answers"] = [fields["answers"]]
+    if "gold" in fields:
+        gold = fields["gold"]
+        grades = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
+        fields["gold"] = {identifier(name, where, number): grade for name, grade in grades.items()}
+    return fields
+
+
+def _parsed(value: object) -> object:
+    """A list or mapping that a CSV file has as text, in JSON or as Python or numpy print it; else the value."""
+    if not isinstance(value, str) or not re.fullmatch(r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL):
+        return value
+    return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
 
 
 def _flat(gold: object) -> list[Any]:
@@ -151,8 +172,11 @@ def _flat(gold: object) -> list[Any]:
         return [gold]
     pieces = list[Any]()
     for piece in gold:
-        pieces += _flat(piece) if isinstance(piece, list | tuple | set) else [piece]
-    return [str(piece) if isinstance(piece, dict) else piece for piece in pieces]
+        if isinstance(piece, list | tuple | set):
+            pieces += _flat(piece)
+        else:
+            pieces.append(str(piece) if isinstance(piece, dict) else piece)
+    return pieces
 
 
 def _resolve(
@@ -160,24 +184,32 @@ def _resolve(
 ) -> tuple[GoldUnit, dict[str, dict[str, int]]]:
     """The unit of all gold, and question id -> gold id -> grade.
 
-    The unit is the document where all gold names documents, and not all of it passages.
+    The unit is the document if all gold names documents, and not all of it passages.
     """
-    targets = index.find_all(name for row in rows for name in row.gold)
-    found = {name: target for name, target in targets.items() if target is not None}
-    for row in rows:
-        for name in row.gold:
-            if name not in found:
-                _report_missing(row, name, index, where, notes)
-    if targets and not found:
-        first = quote(next(iter(targets)))
-        raise DataError(f"{where}: none of the {len(targets)} pieces of gold is in the corpus, such as {first}.")
-    unit = _unit(list(found.values()))
+    targets = _targets(rows, index, where, notes)
+    unit = _unit(list(targets.values()))
     gold = {row.id: dict[str, int]() for row in rows}
     for row in rows:
-        for name in filter(found.get, row.gold):
-            for id_ in _ids(found[name], unit, index, notes):
-                gold[row.id][id_] = max(row.gold[name], gold[row.id].get(id_, 0))
+        grades = gold[row.id]
+        for name, grade in row.gold.items():
+            if name in targets:
+                for id_ in _ids(targets[name], unit, index, notes):
+                    grades[id_] = max(grade, grades.get(id_, 0))
     return unit, gold
+
+
+def _targets(rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]) -> dict[str, GoldTarget]:
+    """Gold as written -> what it names; texts that no passage holds are noted, other unknown names are errors."""
+    every_target = index.find_all(name for row in rows for name in row.gold)
+    targets = {name: target for name, target in every_target.items() if target is not None}
+    for row in rows:
+        for name in row.gold:
+            if name not in targets:
+                _report_missing(row, name, index, where, notes)
+    if every_target and not targets:
+        example = quote(next(iter(every_target)))
+        raise DataError(f"{where}: none of the {len(every_target)} pieces of gold is in the corpus, such as {example}.")
+    return targets
 
 
 def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:

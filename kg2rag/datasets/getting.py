@@ -61,12 +61,13 @@ def subsets() -> Mapping[str, Subset]:
 def get(name: str, folder: str | Path) -> Path:
     """Bring a reported part of a set into `folder / name`, for `load(..., path=...)`: once, and checked each time.
 
-    ValueError: an unknown name, or a part that the hub does not give; it says where it is from. DataError: what is
-    there, or what the hub gave, is not what was reported. ConnectionError: the hub cannot be reached.
+    ValueError: an unknown name, or a part that is not on the hub; the message says where it is from. DataError: the
+    folder, or the hub, has something else than was reported. ConnectionError: the hub cannot be reached.
     """
     if name not in subsets():
         raise ValueError(unknown("part to get", name, subsets()))
-    part, place = subsets()[name], Path(folder) / name
+    part = subsets()[name]
+    place = Path(folder) / name
     if place.is_dir():
         part.check(place)
         return place
@@ -75,7 +76,7 @@ def get(name: str, folder: str | Path) -> Path:
     paths, _ = DATASETS[part.dataset].options(split=part.split).from_hub()
     rows = {str(row.get("id", row.get("_id"))): row for _, row in Files().rows(*paths)}
     texts = (json.dumps(rows[id_], ensure_ascii=False) for id_ in part.ids if id_ in rows)
-    with new_folder(place) as made:
-        (made / part.file).write_text("[" + ",\n".join(texts) + "]\n", encoding="utf-8")
-        part.check(made)
+    with new_folder(place) as new_place:
+        (new_place / part.file).write_text("[" + ",\n".join(texts) + "]\n", encoding="utf-8")
+        part.check(new_place)
     return place

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from kg2rag.datasets.words import words
+from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
 
 WINDOW_WORDS, STRIDE_WORDS = 5, 3
@@ -56,9 +56,9 @@ class GoldIndex:
         In this order: an id; a path in another spelling; a page or heading of a document (`a.pdf#page=3`,
         `a.md#heading`); a title; a heading; a text that stands in passages for the most part.
         """
-        found = {name: self._by_name(name) for name in names}
-        texts = [name for name, target in found.items() if target is None and " " in name.strip()]
-        return {**found, **self._by_text(texts)}
+        targets = {name: self._by_name(name) for name in names}
+        texts = [name for name, target in targets.items() if target is None and " " in name.strip()]
+        return {**targets, **self._by_text(texts)}
 
     def _by_name(self, name: str) -> GoldTarget | None:
         document = name if name in self._rows else ""
@@ -88,12 +88,12 @@ class GoldIndex:
         if key in self._passages_by_path:
             return GoldTarget(passages=(self._passages_by_path[key],))
         # An absolute path, or a path from another folder, ends in the document's path; a bare name ends a document's.
-        endings = [key[start:] for start in _starts(key)]
-        for ending in endings:
+        for start in _starts(key):
+            ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
                 return GoldTarget(self._documents_by_path[ending])
-        same_name = self._documents_by_ending.get(key, [])
-        return GoldTarget(same_name[0]) if len(same_name) == 1 else None
+        documents = self._documents_by_ending.get(key, [])
+        return GoldTarget(documents[0]) if len(documents) == 1 else None
 
     @cached_property
     def _documents_by_path(self) -> Mapping[str, str]:
@@ -101,11 +101,11 @@ class GoldIndex:
 
     @cached_property
     def _documents_by_ending(self) -> Mapping[str, list[str]]:
-        found = defaultdict[str, list[str]](list)
+        documents = defaultdict[str, list[str]](list)
         for key, document in self._documents_by_path.items():
             for start in _starts(key):
-                found[key[start:]].append(document)
-        return found
+                documents[key[start:]].append(document)
+        return documents
 
     @cached_property
     def _passages_by_path(self) -> Mapping[str, str]:
@@ -113,18 +113,22 @@ class GoldIndex:
 
     def _by_fragment(self, name: str) -> GoldTarget | None:
         place, mark, fragment = name.rpartition("#")
-        if not mark:
-            return None
-        document = place if place in self._rows else ""
-        if not document:
-            target = self._by_path(place) or self._by_title(place)
-            document = target.document if target else ""
+        document = self._document_of(place) if mark else ""
         if not document:
             return None
         page = _PAGE.fullmatch(fragment.strip())
-        rows = self._rows[document]
-        found = [row for row in rows if (self._has_page(row, int(page[1])) if page else self._has(row, fragment))]
-        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in found)) if found else None
+        if page:
+            rows = [row for row in self._rows[document] if self._has_page(row, int(page[1]))]
+        else:
+            rows = [row for row in self._rows[document] if self._has(row, fragment)]
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows)) if rows else None
+
+    def _document_of(self, name: str) -> str:
+        """The document of an id, path or title; "" if there is none."""
+        if name in self._rows:
+            return name
+        target = self._by_path(name) or self._by_title(name)
+        return target.document if target else ""
 
     def _has_page(self, row: int, page: int) -> bool:
         fields = self.corpus[row].metadata
@@ -145,12 +149,12 @@ class GoldIndex:
 
     @cached_property
     def _documents_by_title(self) -> Mapping[str, list[str]]:
-        found = defaultdict[str, list[str]](list)
+        documents = defaultdict[str, list[str]](list)
         for document, rows in self._rows.items():
             title = words_key(self.corpus.titles[rows[0]])
             if title:
-                found[title].append(document)
-        return found
+                documents[title].append(document)
+        return documents
 
     def _by_heading(self, name: str) -> GoldTarget | None:
         rows = [row for row in range(len(self.corpus)) if self._has(row, name)] if words_key(name) else []
@@ -159,42 +163,52 @@ class GoldIndex:
 
     def _by_text(self, texts: Sequence[str]) -> dict[str, GoldTarget | None]:
         """The passages that hold most of each text, or that it consists of for the most part."""
+        if not texts:
+            return {}
         windows = {text: _windows(text) for text in texts}
-        rows_of = {window: list[int]() for parts in windows.values() for window in parts}
+        rows_of = {window: list[int]() for text_windows in windows.values() for window in text_windows}
         lengths = list[int]()
-        for row, text in enumerate(self.corpus.table["text"].to_pylist() if texts else ()):
-            parts = words(text)
-            lengths.append(len(parts))
-            runs = zip(*(parts[start:] for start in range(WINDOW_WORDS)), strict=False)
-            for run in {*runs, tuple(parts)} if len(parts) >= WINDOW_WORDS else {tuple(parts)}:
+        for row, passage in enumerate(self.corpus.table["text"].to_pylist()):
+            passage_words = words(passage)
+            lengths.append(len(passage_words))
+            for run in _runs(passage_words):
                 if run in rows_of:
                     rows_of[run].append(row)
         return {
-            text: self._best_rows([rows_of[window] for window in parts], lengths) for text, parts in windows.items()
+            text: self._best_rows([rows_of[window] for window in text_windows], lengths)
+            for text, text_windows in windows.items()
         }
 
     def _best_rows(self, holders: Sequence[Sequence[int]], lengths: Sequence[int]) -> GoldTarget | None:
         """The rows that hold most windows of a text; `holders` : window -> the rows that have it."""
         counts = Counter(row for rows in holders for row in rows)
-        if sum(bool(rows) for rows in holders) < FOUND_SHARE * len(holders) or not counts:
+        n_held = sum(bool(rows) for rows in holders)
+        n_needed = FOUND_SHARE * len(holders)
+        if not counts or n_held < n_needed:
             return None
-        most = max(counts.values())
-        chosen = [
-            row
-            for row, count in sorted(counts.items())
-            if count == most
-            or count >= FOUND_SHARE * len(holders)
-            or count * STRIDE_WORDS >= FOUND_SHARE * lengths[row]
-        ]
-        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in chosen))
+        n_best = max(counts.values())
+        rows = list[int]()
+        for row, count in sorted(counts.items()):
+            is_covered = count * STRIDE_WORDS >= FOUND_SHARE * lengths[row]
+            if count == n_best or count >= n_needed or is_covered:
+                rows.append(row)
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows))
 
 
 def _windows(text: str) -> list[tuple[str, ...]]:
     """Runs of words of a text; a text shorter than a window is one."""
-    parts = words(text)
-    last = max(0, len(parts) - WINDOW_WORDS)
+    text_words = words(text)
+    last = max(0, len(text_words) - WINDOW_WORDS)
     starts = sorted({*range(0, last + 1, STRIDE_WORDS), last})
-    return [tuple(parts[start : start + WINDOW_WORDS]) for start in starts]
+    return [tuple(text_words[start : start + WINDOW_WORDS]) for start in starts]
+
+
+def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
+    """The runs of words of a passage that windows are looked up in: those of a window's length, and the whole."""
+    whole = tuple(passage_words)
+    if len(whole) < WINDOW_WORDS:
+        return {whole}
+    return {whole, *zip(*(whole[start:] for start in range(WINDOW_WORDS)), strict=False)}
 
 
 def path_key(path: str) -> str:

@@ -15,12 +15,14 @@ from typing import Annotated
 from pydantic import Field
 
 from kg2rag.datasets.pool import Paragraph, Pool, Schema, pooled
-from kg2rag.datasets.reading import AS_TUPLES, Fact, Identifier, Record, SentenceName, Text
+from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text, tuples_of
 from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
 from kg2rag.types import Question
 
 DISTRACTOR = "Contexts of a fullwiki file were retrieved and often lack the gold: take the distractor file."
+FACTS = tuples_of("title", "sent_id|sent_idx")
+CONTEXT = tuples_of("title", "sentences|content")
 
 
 class HotpotRecord(Record):
@@ -31,54 +33,82 @@ class HotpotRecord(Record):
     answer: Text
     type: str = ""
     level: str = ""
-    supporting_facts: Annotated[list[SentenceName], AS_TUPLES] = Field(min_length=1)
-    context: Annotated[list[tuple[Text, list[str]]], AS_TUPLES] = Field(min_length=1)
+    supporting_facts: Annotated[list[SentenceName], FACTS] = Field(min_length=1)
+    context: Annotated[list[tuple[Text, list[str]]], CONTEXT] = Field(min_length=1)
 
 
 def question_over_contexts(
     record: HotpotRecord, pool: Pool, where: str, *, hops: int | None, blank: str = "", triples: Sequence[Fact] = ()
 ) -> Question | None:
-    """A question whose gold is named by (title, sentence index) in its own paragraphs; HotpotQA and 2WikiMultihopQA.
+    """A question whose gold is named by (title, sentence index) in its paragraphs; HotpotQA and 2WikiMultihopQA.
 
     Official files name a few sentences that their paragraph does not have: those are left out of `supporting` and
-    counted, and their paragraph stays gold. Where sentences are the passages, a question left without gold is dropped
+    counted, and their paragraph stays gold. If sentences are the passages, a question left without gold is dropped
     and counted. DataError: a supporting title is not in the context.
     """
-    paragraphs, complete = dict[str, Paragraph](), True
-    for title, raw in record.context:
-        text = (blank.join(sentence.strip() for sentence in raw) if blank else "".join(raw)).strip()
-        placed = pool.place(title, text, raw)
-        complete &= placed is not None or not text
-        if placed is not None and paragraphs.setdefault(title, placed) is not placed:
-            pool.notes["titles with two texts in one context, the first taken"] += 1
+    paragraphs, complete = _place_contexts(record, pool, blank)
     gold, supporting = _judgements(record, pool, paragraphs, where)
     if not gold:
         pool.notes["questions left without gold"] += 1
         return None
-    ids = (id_ for paragraph in dict.fromkeys(paragraphs.values()) for id_ in paragraph.ids(pool.passages).values())
-    said = (record.answer,), record.type, hops, tuple(dict.fromkeys(supporting)), tuple(triples)
-    return Question(record.id, record.question, gold, *said, tuple(ids) if complete else None)
+    candidates = list[str]()
+    for paragraph in dict.fromkeys(paragraphs.values()):
+        candidates += paragraph.ids(pool.passages).values()
+    return Question(
+        record.id,
+        record.question,
+        gold,
+        answers=(record.answer,),
+        type=record.type,
+        hops=hops,
+        supporting=tuple(dict.fromkeys(supporting)),
+        triples=tuple(triples),
+        candidates=tuple(candidates) if complete else None,
+    )
+
+
+def _place_contexts(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[str, Paragraph], bool]:
+    """Title -> paragraph in the pool, and whether the pool has every paragraph with text."""
+    paragraphs = dict[str, Paragraph]()
+    complete = True
+    for title, sentences in record.context:
+        pieces = [sentence.strip() for sentence in sentences] if blank else sentences
+        text = blank.join(pieces).strip()
+        paragraph = pool.place(title, text, sentences)
+        if paragraph is None:
+            complete = complete and not text
+        elif paragraphs.setdefault(title, paragraph) is not paragraph:
+            pool.notes["titles with two texts in one context, the first taken"] += 1
+    return paragraphs, complete
 
 
 def _judgements(
     record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, Paragraph], where: str
 ) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """The grades of passages, and the supporting sentences as (document, index)."""
     titles = {title for title, _ in record.context}
-    gold, supporting = dict[str, int](), list[tuple[str, int]]()
+    gold = dict[str, int]()
+    supporting = list[tuple[str, int]]()
     for title, index in record.supporting_facts:
         paragraph = paragraphs.get(title)
         if title not in titles or (paragraph is None and pool.closed_by):
-            lack = pool.closed_by if title in titles else "its context"
-            advice = "" if pool.closed_by else f" {DISTRACTOR}"
-            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {lack}.{advice}")
+            raise _missing_title(title, pool, title in titles, where)
         if paragraph is None or not paragraph.has(index):
             pool.notes["supporting sentences that their paragraph does not have"] += 1
         else:
             supporting.append((paragraph.passage.doc_id, index))
         if paragraph is not None:
-            passage = paragraph.ids(pool.passages).get(index if pool.passages == "sentence" else 0)
-            gold |= {} if passage is None else {passage: 1}
+            passages = paragraph.ids(pool.passages)
+            number = index if pool.passages == "sentence" else 0
+            if number in passages:
+                gold[passages[number]] = 1
     return gold, supporting
+
+
+def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> DataError:
+    place = pool.closed_by if in_context else "its context"
+    advice = "" if pool.closed_by else f" {DISTRACTOR}"
+    return DataError(f"{where}: supporting_facts names {title!r}, which is not in {place}.{advice}")
 
 
 SCHEMA = Schema("context", HotpotRecord, partial(question_over_contexts, hops=2), counted={"levels": "level"})

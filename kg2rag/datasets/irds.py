@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.beir import BeirQuery, Document, collect
+from kg2rag.datasets.beir import BeirQuery, Document, Judgement, collect
 from kg2rag.datasets.reading import checked
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
 from kg2rag.text.records import DataError, quote
@@ -35,9 +35,21 @@ def load(options: LoadOptions) -> QADataset:
     ValueError: a name that ir_datasets has not, or without one of the three, or a `path`. DataError: a wrong record, or
     files that the package cannot read. ImportError: it is not installed. ConnectionError: it cannot download the set.
     """
-    where, name = options.spec.name, options.spec.name.removeprefix(PREFIX)
+    where = options.spec.name
+    name = where.removeprefix(PREFIX)
     if options.path is not None:
-        raise ValueError(f"Dataset {where!r} is read by ir_datasets from its own folder: leave out `path` (--path).")
+        raise ValueError(f"Dataset {where!r} is read by ir_datasets from its folder: leave out `path` (--path).")
+    dataset, version = _open(name, where)
+    with _reading(where):
+        documents = checked(_documents(dataset, where), Document, where)
+        queries = checked(_queries(dataset, where), BeirQuery, where)
+        corpus, questions, notes = collect(where, documents, queries, _judgements(dataset, where), ours=False)
+    source = {"irds": name, "ir_datasets": version, "notes": notes}
+    return QADataset(file_name(where), corpus, questions, source=source)
+
+
+def _open(name: str, where: str) -> tuple[Any, str]:
+    """The set as the package has it, with documents, queries and judgements; and the package's version."""
     try:
         import ir_datasets
     except ImportError as error:
@@ -47,56 +59,61 @@ def load(options: LoadOptions) -> QADataset:
         dataset = ir_datasets.load(name)
     except KeyError:
         close = nearest(name, ir_datasets.registry)
-        meant = f" Did you mean {PREFIX + close!r}?" if close else ""
+        suggestion = f" Did you mean {PREFIX + close!r}?" if close else ""
         raise ValueError(
-            f"Unknown dataset {where!r}: ir_datasets {version} has no {name!r}.{meant} See https://ir-datasets.com."
+            f"Unknown dataset {where!r}: ir_datasets {version} has no {name!r}.{suggestion} See https://ir-datasets.com."
         ) from None
     has = {"documents": dataset.has_docs, "queries": dataset.has_queries, "judgements (qrels)": dataset.has_qrels}
-    if missing := [what for what, there in has.items() if not there()]:
+    missing = [part for part, is_there in has.items() if not is_there()]
+    if missing:
         raise ValueError(f"{where} has no {' and no '.join(missing)}: name a part, see https://ir-datasets.com/{name}.")
-    with _reading(where):
-        documents = checked(_documents(dataset, where), Document, where)
-        asked = ((f"{where}, query {number}", one) for number, one in enumerate(dataset.queries_iter(), start=1))
-        rows = ((at, {"id": one.query_id, "text": _text(one, f"{at} ({one.query_id!r})")}) for at, one in asked)
-        queries = checked(rows, BeirQuery, where)
-        judged = (
-            (f"{where}, judgement {number}", one.query_id, one.doc_id, int(one.relevance))
-            for number, one in enumerate(dataset.qrels_iter(), start=1)
-        )
-        corpus, questions, notes = collect(where, documents, queries, judged, ours=False)
-    source = {"irds": name, "ir_datasets": version, "notes": notes}
-    return QADataset(file_name(where), corpus, questions, source=source)
+    return dataset, version
+
+
+def _queries(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for number, query in enumerate(dataset.queries_iter(), start=1):
+        place = f"{where}, query {number}"
+        yield place, {"id": query.query_id, "text": _text(query, f"{place} ({query.query_id!r})")}
+
+
+def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:
+    for number, judgement in enumerate(dataset.qrels_iter(), start=1):
+        place = f"{where}, judgement {number}"
+        yield place, judgement.query_id, judgement.doc_id, int(judgement.relevance)
 
 
 @contextmanager
 def _reading(where: str) -> Iterator[None]:
-    """What the package says of files that it cannot have, or not read, as an error that names the set."""
+    """Turn the package's errors about files that it cannot get, or not read, into errors that name the set."""
     try:
         yield
     except DataError:
         raise
     except (AssertionError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-        said = f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
+        message = f"{where}: ir_datasets says {type(error).__name__}: {quote(str(error))}."
         if isinstance(error, OSError) or "download" in str(error).lower():  # it raises RuntimeError for both
             advice = "Some sets must be got from their owners, see https://ir-datasets.com; 'bundled' needs no network."
-            raise ConnectionError(f"{said} {advice}") from error
-        raise DataError(f"{said} Are its files whole?") from error
+            raise ConnectionError(f"{message} {advice}") from error
+        raise DataError(f"{message} Are its files whole?") from error
 
 
 def _documents(dataset: Any, where: str) -> Iterator[tuple[str, dict[str, str]]]:
-    for number, one in enumerate(dataset.docs_iter(), start=1):
+    for number, document in enumerate(dataset.docs_iter(), start=1):
         place = f"{where}, document {number}"
-        if getattr(one, "title", "") is None:
-            one = one._replace(title="")  # `default_text` would say "None"
-        title, text = getattr(one, "title", ""), _text(one, f"{place} ({one.doc_id!r})")
-        stripped = text.removeprefix(title).lstrip() if hasattr(one, "title") else text
-        yield place, {"id": one.doc_id, "title": title, "text": stripped}
+        title = getattr(document, "title", "")
+        if title is None:
+            title = ""
+            document = document._replace(title=title)  # `default_text` would say "None"
+        text = _text(document, f"{place} ({document.doc_id!r})")
+        if hasattr(document, "title"):
+            text = text.removeprefix(title).lstrip()
+        yield place, {"id": document.doc_id, "title": title, "text": text}
 
 
 def _text(record: Any, where: str) -> str:
-    """What the package takes for the text of a record; DataError where it has none."""
-    read = getattr(record, "default_text", None)
-    text = read() if callable(read) else getattr(record, "text", None)
+    """The text of a record by the package's rule; DataError if it has none."""
+    default_text = getattr(record, "default_text", None)
+    text = default_text() if callable(default_text) else getattr(record, "text", None)
     if not isinstance(text, str):
         fields = ", ".join(getattr(record, "_fields", ())) or type(record).__name__
         raise DataError(f"{where}: ir_datasets names no text of it; it has {fields}. Use kg2rag.from_frames.")

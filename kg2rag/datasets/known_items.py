@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg2rag.compute import write_output
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, Passage
 
 if TYPE_CHECKING:
     from kg2rag.report import Labelling
@@ -53,35 +53,55 @@ class WrittenQuestions:
         """The page in which somebody says of each gold passage whether the question needs it."""
         from kg2rag.report import Labelling  # with pandas, which reading a set does not need
 
-        asked = [{name: value for name, value in row.items() if name != "gold"} for row in self.rows]
-        return Labelling(asked, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus)
+        questions = [{name: value for name, value in row.items() if name != "gold"} for row in self.rows]
+        return Labelling(questions, {row["id"]: list(row["gold"]) for row in self.rows}, self.corpus)
 
     def __repr__(self) -> str:
-        kinds = Counter(row["origin"] for row in self.rows)
-        said = [f"{len(self.rows)} questions: {', '.join(f'{n} {kind}' for kind, n in kinds.items()) or 'none'}"]
-        said += [f"  {count} chains dropped: {reason}" for reason, count in self.dropped.items()]
-        return "\n".join([*said, *([f"  {self.usage}"] if self.usage else [])])
+        counts = Counter(row["origin"] for row in self.rows)
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        lines = [f"{len(self.rows)} questions: {kinds or 'none'}"]
+        lines += [f"  {count} chains dropped: {reason}" for reason, count in self.dropped.items()]
+        if self.usage:
+            lines.append(f"  {self.usage}")
+        return "\n".join(lines)
 
 
 def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuestions:
     """Headings that only one passage has, and sentences without the title, as queries for their passages."""
-    headed = Counter(heading for one in corpus.metadata.get("headings", ()) for heading in _listed(one))
+    n_passages = Counter(heading for headings in corpus.metadata.get("headings", ()) for heading in _listed(headings))
     rows = list[dict[str, Any]]()
     for row in np.random.default_rng(seed).permutation(len(corpus)).tolist():
         if len(rows) == limit:
             break
         passage = corpus[row]
-        own = [one for one in _listed(passage.metadata.get("headings")) if headed[one] == 1 and len(one.split()) > 2]
-        query, origin = (own[-1], "known item: a heading of the passage") if own else ("", "")
-        for sentence in () if query else corpus.sentences(row):
-            text = " ".join((sentence.replace(passage.title, " ") if passage.title else sentence).split())
-            if WORDS[0] <= len(text.split()) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
-                query, origin = text, "known item: a sentence of the passage, without its title"
-                break
+        origin = "known item: a heading of the passage"
+        query = _unique_heading(passage, n_passages)
+        if not query:
+            origin = "known item: a sentence of the passage, without its title"
+            query = _sentence_query(passage, corpus.sentences(row))
         if query:
-            about = {"gold": [passage.id], "type": "known item", "hops": 1, "origin": origin}
-            rows.append({"id": f"k{len(rows) + 1}", "question": query, **about})
+            fields = {"gold": [passage.id], "type": "known item", "hops": 1, "origin": origin}
+            rows.append({"id": f"k{len(rows) + 1}", "question": query, **fields})
     return WrittenQuestions(corpus, rows)
+
+
+def _unique_heading(passage: Passage, n_passages: Mapping[str, int]) -> str:
+    """The innermost heading of more than two words that no other passage has; "" if there is none."""
+    headings = _listed(passage.metadata.get("headings"))
+    unique = [heading for heading in headings if n_passages[heading] == 1 and len(heading.split()) > 2]
+    return unique[-1] if unique else ""
+
+
+def _sentence_query(passage: Passage, sentences: Sequence[str]) -> str:
+    """The first sentence of suitable length without the passage's title; "" if there is none."""
+    for sentence in sentences:
+        if passage.title:
+            sentence = sentence.replace(passage.title, " ")
+        words = sentence.split()
+        text = " ".join(words)
+        if WORDS[0] <= len(words) <= WORDS[1] and text[-1] in ".!?" and "|" not in text:  # no row of a table
+            return text
+    return ""
 
 
 def _listed(headings: object) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +29,14 @@ def lint(data: QADataset) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = [(severity, check, list(ids)) for check, severity, ids in _checks(data)]
-    rows = [(severity, check, len(ids), tuple(ids[:3])) for severity, check, ids in found if ids]
-    dropped = data.source.get("notes")
-    notes = sorted(dropped.items()) if isinstance(dropped, Mapping) else ()
-    rows += [("note", f"loading: {what}", count, ()) for what, count in notes]
+    rows = list[tuple[str, str, int, tuple[str, ...]]]()
+    for check, severity, ids in chain(_passage_checks(data), _question_checks(data), _answer_checks(data)):
+        listed = tuple(ids)
+        if listed:
+            rows.append((severity, check, len(listed), listed[:3]))
+    notes = data.source.get("notes")
+    if isinstance(notes, Mapping):
+        rows += [("note", f"loading: {note}", count, ()) for note, count in sorted(notes.items())]
     return pd.DataFrame(rows, columns=["severity", "check", "count", "examples"])
 
 
@@ -40,52 +44,75 @@ def info(data: QADataset) -> dict[str, object]:
     """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
     corpus, questions = data.corpus, data.questions
     candidates = [len(question.candidates) for question in questions if question.candidates is not None]
-    loader = str(data.source.get("loader", data.name))
-    about = describe(loader) if loader in names() or loader.startswith(tuple(FAMILIES)) else {}
+    types = sorted(question.type or "unknown" for question in questions)
+    hops = sorted("unknown" if question.hops is None else str(question.hops) for question in questions)
     return {
         "name": data.name,
         "setting": data.setting,
         "questions": len(data),
         "passages": len(corpus),
         "documents": len(set(corpus.doc_ids)),
-        "questions by type": dict(Counter(sorted(one.type or "unknown" for one in questions))),
-        "questions by hops": dict(Counter(sorted(str("unknown" if q.hops is None else q.hops) for q in questions))),
+        "questions by type": dict(Counter(types)),
+        "questions by hops": dict(Counter(hops)),
         "gold per question": _mean([len(question.gold) for question in questions], 2),
         "candidates per question": _mean(candidates),
         "words per passage": _mean(_lengths(data)),
         "words per question": _mean([len(question.text.split()) for question in questions]),
-        "questions with answers": sum(bool(one.answers) for one in questions),
-        "questions with supporting sentences": sum(bool(one.supporting) for one in questions),
-        "questions with gold triples": sum(bool(one.triples) for one in questions),
+        "questions with answers": sum(bool(question.answers) for question in questions),
+        "questions with supporting sentences": sum(bool(question.supporting) for question in questions),
+        "questions with gold triples": sum(bool(question.triples) for question in questions),
         "graph files": sorted(data.graph_files),
-        **{name: about.get(name, "") for name in ("licence", "citation", "homepage")},
+        **_reference(data),
     }
 
 
-def _checks(data: QADataset) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """Each check, and the ids of what it finds."""
-    corpus, asked, sizes = data.corpus, data.questions, _lengths(data)
-    alike = (f"{one.passage} ~ {one.of}" for one in near_duplicates(corpus).itertuples())
-    yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", alike
-    # The sentences of a paragraph share its title by right.
-    titles = [] if data.source.get("passages") == "sentence" else corpus.titles
-    yield "passages whose title an earlier one has too", "note", _repeated(titles, corpus.ids)
-    ids = corpus.ids
-    yield f"passages of fewer than {SHORT} words", "note", (ids[row] for row, size in enumerate(sizes) if size < SHORT)
-    yield f"passages of more than {LONG} words", "note", (ids[row] for row, size in enumerate(sizes) if size > LONG)
-    texts = {question.id: normalise(question.text) for question in asked}
-    yield "questions that repeat an earlier one", "warning", _repeated(list(texts.values()), list(texts))
-    lone = (one.id for one in asked if (one.hops or 0) > 1 and len(one.gold) == 1)
-    yield "questions of several hops with one gold passage", "warning", lone
-    yes_no = [one for one in asked if one.answers and normalise(one.answers[0]) in ("yes", "no")]
-    named = [one for one in asked if one.answers and one not in yes_no]
-    yield "questions that contain their answer", "note", (one.id for one in named if _says(texts[one.id], one))
-    yield "questions answered yes or no", "note", (one.id for one in yes_no)
-    yield "questions without an answer", "note", (one.id for one in asked if not one.answers)
-    said = [normalise(text) for text in corpus.contents]
-    gold = {one.id: " ".join(said[row] for rows in data.gold_rows(one).values() for row in rows) for one in named}
-    elsewhere = (one.id for one in named if not _says(gold[one.id], one))
+def _reference(data: QADataset) -> dict[str, object]:
+    """Licence, citation and homepage of a set that `load` knows; empty for others."""
+    loader = str(data.source.get("loader", data.name))
+    is_known = loader in names() or loader.startswith(tuple(FAMILIES))
+    description = describe(loader) if is_known else {}
+    return {name: description.get(name, "") for name in ("licence", "citation", "homepage")}
+
+
+Check = tuple[str, str, Iterable[str]]
+"""A check, its severity, and the ids that it finds."""
+
+
+def _passage_checks(data: QADataset) -> Iterator[Check]:
+    corpus = data.corpus
+    pairs = (f"{pair.passage} ~ {pair.of}" for pair in near_duplicates(corpus).itertuples())
+    yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", pairs
+    if data.source.get("passages") != "sentence":  # the sentences of a paragraph share its title by right
+        yield "passages whose title an earlier one has too", "note", _repeated(corpus.titles, corpus.ids)
+    lengths = list(zip(corpus.ids, _lengths(data), strict=True))
+    yield f"passages of fewer than {SHORT} words", "note", (id_ for id_, length in lengths if length < SHORT)
+    yield f"passages of more than {LONG} words", "note", (id_ for id_, length in lengths if length > LONG)
+
+
+def _question_checks(data: QADataset) -> Iterator[Check]:
+    texts = [normalise(question.text) for question in data.questions]
+    ids = [question.id for question in data.questions]
+    yield "questions that repeat an earlier one", "warning", _repeated(texts, ids)
+    single = (question.id for question in data.questions if (question.hops or 0) > 1 and len(question.gold) == 1)
+    yield "questions of several hops with one gold passage", "warning", single
+
+
+def _answer_checks(data: QADataset) -> Iterator[Check]:
+    answered = [question for question in data.questions if question.answers]
+    yes_no = [question for question in answered if normalise(question.answers[0]) in ("yes", "no")]
+    named = [question for question in answered if question not in yes_no]
+    repeating = (question.id for question in named if _has_answer(normalise(question.text), question))
+    yield "questions that contain their answer", "note", repeating
+    yield "questions answered yes or no", "note", (question.id for question in yes_no)
+    yield "questions without an answer", "note", (question.id for question in data.questions if not question.answers)
+    elsewhere = (question.id for question in named if not _has_answer(_gold_text(data, question), question))
     yield "questions whose answer stands in no gold passage", "note", elsewhere
+
+
+def _gold_text(data: QADataset, question: Question) -> str:
+    """The normalised texts of a question's gold."""
+    rows = chain.from_iterable(data.gold_rows(question).values())
+    return " ".join(normalise(data.corpus[row].contents) for row in rows)
 
 
 def _mean(values: Sequence[int], digits: int = 1) -> float | None:
@@ -96,7 +123,7 @@ def _lengths(data: QADataset) -> list[int]:
     return [len(text.split()) for text in data.corpus.table["text"].to_pylist()]
 
 
-def _says(text: str, question: Question) -> bool:
+def _has_answer(text: str, question: Question) -> bool:
     """Whether a normalised text has one of the question's answers in it, at word boundaries."""
     return any(answer and f" {answer} " in f" {text} " for answer in map(normalise, question.answers))
 

@@ -8,6 +8,7 @@ is its type, and whose first digit is the number of hops; its decomposition name
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field, StrictBool
@@ -31,9 +32,9 @@ class Paragraph(Record):
 
 
 class Hop(Record):
-    """One single-hop question of a decomposition, and the `idx` of the paragraph that answers it."""
+    """One single-hop question, and the `idx` of the paragraph that answers it; None if no paragraph does."""
 
-    paragraph_support_idx: int = -1
+    paragraph_support_idx: int | None = None
 
 
 class MusiqueRecord(Record):
@@ -58,26 +59,52 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    placed, gold, complete = dict[int, str](), dict[str, int](), True
-    for place, one in enumerate(record.paragraphs):
-        paragraph = pool.place(one.title, one.paragraph_text)
-        if paragraph is not None:
-            placed[place if one.idx is None else one.idx] = paragraph.passage.id
-            gold |= {paragraph.passage.id: 1} if one.is_supporting else {}
-        elif one.is_supporting:
+    passage_of = dict[int, str]()
+    gold = dict[str, int]()
+    complete = True
+    for place, paragraph in enumerate(record.paragraphs):
+        placed = pool.place(paragraph.title, paragraph.paragraph_text)
+        if placed is not None:
+            number = place if paragraph.idx is None else paragraph.idx
+            if number in passage_of:
+                raise DataError(f"{where}: two paragraphs have the idx {number}.")
+            passage_of[number] = placed.passage.id
+            if paragraph.is_supporting:
+                gold[placed.passage.id] = 1
+        elif paragraph.is_supporting:
             lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-            raise DataError(f"{where}: the supporting paragraph {one.title!r} {lack}.")
-        else:
-            complete &= not one.paragraph_text.strip()
+            raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
+        elif paragraph.paragraph_text.strip():
+            complete = False
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
+    type_, hops = _type_and_hops(record)
+    return Question(
+        record.id,
+        record.question,
+        gold,
+        answers=tuple(dict.fromkeys((record.answer, *record.answer_aliases))),
+        type=type_,
+        hops=hops,
+        candidates=tuple(dict.fromkeys(passage_of.values())) if complete else None,
+        chain=_chain(record, passage_of, gold),
+    )
+
+
+def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:
+    """The shape of the reasoning graph and its number of hops, by the id or the decomposition."""
     shape = _SHAPE.match(record.id)
-    kind, hops = (shape[1], int(shape[2])) if shape else ("", len(record.question_decomposition) or None)
-    answers = tuple(dict.fromkeys((record.answer, *record.answer_aliases)))
-    candidates = tuple(dict.fromkeys(placed.values())) if complete else None
-    chain = tuple(placed.get(hop.paragraph_support_idx, "") for hop in record.question_decomposition)
-    chain = chain if set(chain) == set(gold) else ()
-    return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates, chain=chain)
+    if shape:
+        return shape[1], int(shape[2])
+    return "", len(record.question_decomposition) or None
+
+
+def _chain(record: MusiqueRecord, passage_of: Mapping[int, str], gold: Mapping[str, int]) -> tuple[str, ...]:
+    """The gold in the order of the hops; empty if a hop names none of it, or the hops do not name all of it."""
+    hops = record.question_decomposition
+    numbers = [hop.paragraph_support_idx for hop in hops if hop.paragraph_support_idx is not None]
+    chain = tuple(passage_of.get(number, "") for number in numbers)
+    return chain if len(chain) == len(hops) and set(chain) == set(gold) else ()
 
 
 SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)

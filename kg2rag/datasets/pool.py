@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, Generic
 
-from kg2rag.datasets.reading import Files, R, Record, Text, check, checked, find_graph_files, locate
-from kg2rag.datasets.spec import Granularity, LoadOptions
+from kg2rag.datasets.reading import Files, R, Record, Text, check, checked, find_graph_files, locate, saved_split
+from kg2rag.datasets.spec import DatasetSpec, Granularity, LoadOptions
 from kg2rag.text.records import DataError, parse_json
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
@@ -35,10 +34,10 @@ class Paragraph:
 
     def ids(self, passages: Granularity) -> dict[int, str]:
         """Index -> id, of the passages that it became: its sentences that have text, or itself as 0."""
-        own = self.passage.id
+        id_ = self.passage.id
         if passages == "paragraph":
-            return {0: own}
-        return {index: f"{own}##{index}" for index, text in enumerate(self.sentences or ()) if text.strip()}
+            return {0: id_}
+        return {index: f"{id_}##{index}" for index, text in enumerate(self.sentences or ()) if text.strip()}
 
 
 class Pool:
@@ -62,24 +61,32 @@ class Pool:
     def place(self, title: str, text: str, sentences: Sequence[str] | None = None) -> Paragraph | None:
         """The paragraph of that title and text; a new one is added, unless the pool is closed.
 
-        `sentences` may have blanks at their ends: the corpus keeps them apart, as `exact`.
+        `sentences` may have blanks at their ends: the corpus stores them as `exact`.
         Returns None for a paragraph without text and for one that a closed pool lacks; `notes` counts the former.
         """
         if not text.strip():
             self.notes["paragraphs without text left out"] += 1
             return None
-        known = self._by_contents.get((title, text.strip()))
-        if not self.closed_by:
-            if known is None:
-                return self._add(title, text, sentences)
-            self.notes["equal paragraphs merged"] += 1
-        elif known is not None:
-            known.sentences = known.sentences if sentences is None else sentences
-        elif len(self.titled(title)) == 1:
-            # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
-            self.notes["paragraphs matched by title, their text differs"] += 1
-            return self.titled(title)[0]
-        return known
+        paragraph = self._by_contents.get((title, text.strip()))
+        if self.closed_by:
+            return self._in_closed(paragraph, title, sentences)
+        if paragraph is None:
+            return self._add(title, text, sentences)
+        self.notes["equal paragraphs merged"] += 1
+        return paragraph
+
+    def _in_closed(self, paragraph: Paragraph | None, title: str, sentences: Sequence[str] | None) -> Paragraph | None:
+        """The paragraph of a corpus file: that of the same text, or the only one with the title."""
+        if paragraph is not None:
+            if sentences is not None:
+                paragraph.sentences = sentences
+            return paragraph
+        same_title = self.titled(title)
+        if len(same_title) != 1:
+            return None
+        # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
+        self.notes["paragraphs matched by title, their text differs"] += 1
+        return same_title[0]
 
     def titled(self, title: str) -> list[Paragraph]:
         """The paragraphs with that title, in order of appearance."""
@@ -87,30 +94,51 @@ class Pool:
 
     def corpus(self) -> Corpus:
         """The passages so far, in order of appearance."""
-        paragraphs = self._by_id.values()
-        if self.passages == "paragraph":
-            # None marks a passage whose source has no split, which the table takes as null.
-            splits = [one.sentences and [text.strip() for text in one.sentences] for one in paragraphs]
-            return Corpus.from_passages((one.passage for one in paragraphs), splits)
-        given = [(one, index, id_) for one in paragraphs for index, id_ in one.ids("sentence").items()]
-        exact = [(one.sentences or ())[index] for one, index, _ in given]
-        sentences = [
-            Passage(id_, one.passage.title, text.strip(), one.passage.doc_id, index)
-            for (one, index, id_), text in zip(given, exact, strict=True)
-        ]
-        differ = [None if text == one.text else text for text, one in zip(exact, sentences, strict=True)]
-        return Corpus.from_passages(sentences, [[one.text] for one in sentences], differ)
+        paragraphs = list(self._by_id.values())
+        if self.passages == "sentence":
+            return _sentence_corpus(paragraphs)
+        splits = [_stripped(paragraph.sentences) for paragraph in paragraphs]
+        return Corpus.from_passages((paragraph.passage for paragraph in paragraphs), splits)
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> Paragraph:
-        before = self._by_title.setdefault(title, [])
+        same_title = self._by_title.setdefault(title, [])
         name = title if title.strip() else "untitled"
-        ids = (f"{name}##{number}" if number else name for number in count(len(before)))
-        id_ = next(one for one in ids if one not in self._by_id)  # a title may itself look like "Ada##1"
-        doc_id, position = (name, len(before)) if self.titles_are_documents else (id_, 0)
-        made = Paragraph(Passage(id_, title, text, doc_id, position), sentences)
-        self._by_id[id_] = self._by_contents[title, text.strip()] = made
-        before.append(made)
-        return made
+        number = len(same_title)
+        id_ = _numbered(name, number)
+        while id_ in self._by_id:  # a title may itself look like "Ada##1"
+            number += 1
+            id_ = _numbered(name, number)
+        if self.titles_are_documents:
+            passage = Passage(id_, title, text, name, len(same_title))
+        else:
+            passage = Passage(id_, title, text, id_, 0)
+        paragraph = Paragraph(passage, sentences)
+        self._by_id[id_] = paragraph
+        self._by_contents[title, text.strip()] = paragraph
+        same_title.append(paragraph)
+        return paragraph
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name}##{number}" if number else name
+
+
+def _stripped(sentences: Sequence[str] | None) -> list[str] | None:
+    """Sentences without blanks at their ends; None marks a paragraph whose source has no split."""
+    return None if sentences is None else [text.strip() for text in sentences]
+
+
+def _sentence_corpus(paragraphs: Sequence[Paragraph]) -> Corpus:
+    """The corpus whose passages are the sentences of paragraphs."""
+    passages = list[Passage]()
+    exact = list[str | None]()
+    for paragraph in paragraphs:
+        for index, id_ in paragraph.ids("sentence").items():
+            source = (paragraph.sentences or ())[index]
+            text = source.strip()
+            passages.append(Passage(id_, paragraph.passage.title, text, paragraph.passage.doc_id, index))
+            exact.append(None if source == text else source)
+    return Corpus.from_passages(passages, [[passage.text] for passage in passages], exact)
 
 
 @dataclass(frozen=True)
@@ -135,18 +163,19 @@ class Schema(Generic[R]):
 
 
 def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
-    """Reads one set: its file in `path`, with HippoRAG's corpus file where it lies beside it, or the hub's copy."""
+    """The function that reads one set: its file in `path`, with HippoRAG's corpus file beside it, or the hub's copy."""
 
     def load(options: LoadOptions) -> QADataset:
         if options.path is None:
             paths, origin = options.from_hub()
             return read_pooled(options, schemas, paths, None, origin)
-        path = locate(options.path, options.patterns, f"{options.spec.name} questions")
-        if "fullwiki" in path.name.lower() and path.name.lower().startswith("hotpot"):
+        name = options.spec.name
+        folder = saved_split(options.path, options.split, next(iter(options.spec.files), ""))
+        path = locate(folder, options.patterns, f"{name} questions")
+        if path.name.lower().startswith("hotpot") and "fullwiki" in path.name.lower():
             advice = "whose contexts lack gold. Take the distractor file"
             raise ValueError(f"{path.name} is HotpotQA's fullwiki file, {advice}.")
-
-        return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
+        return read_pooled(options, schemas, [path], corpus_beside(path, name))
 
     return load
 
@@ -158,34 +187,62 @@ def read_pooled(
     corpus: Path | None,
     origin: Mapping[str, object] | None = None,
 ) -> QADataset:
-    """The set of some files of questions, over a corpus file where there is one; `origin` says where they are from."""
-    read, spec = Files(), options.spec
-    name = spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
+    """The set of some files of questions, over a corpus file if there is one; `origin` : the hub's copy, if it is."""
+    files = Files()
     where = ", ".join(path.name for path in paths)
-    rows = list(read.rows(*paths))
-    fields = list(rows[0][1]) if rows and isinstance(rows[0][1], dict) else []
-    schema = next((schema for schema in schemas if schema.mark in fields), None)
-    if schema is None:
-        known = ", ".join(schema.mark for schema in schemas)
-        raise DataError(f"{where}: its records have the fields {fields}; one of {known} identifies their schema.")
+    rows = list(files.rows(*paths))
+    schema = _schema_of(rows, schemas, where)
+    _check_choice(options, schema, corpus, where)
+    pool = Pool(options.passages, titles_are_documents=schema.titles_are_documents)
+    if corpus is not None:
+        _read_corpus(files, corpus, pool)
+    records = checked(rows, schema.record, where)
+    questions = list[Question]()
+    for (place, _), record in zip(rows, records, strict=True):
+        question = schema.to_question(record, pool, f"{place} ({record.id!r})")
+        if question is not None:
+            questions.append(question)
+    if not questions:
+        raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
+    source = dict[str, object](origin or {"files": files.checksums})
+    for entry, field_name in schema.counted.items():
+        source[entry] = Counter(sorted(getattr(record, field_name) for record in records))
+    source["notes"] = dict(pool.notes)
+    return QADataset(
+        _set_name(options.spec, corpus),
+        pool.corpus(),
+        tuple(questions),
+        options.setting,
+        source=source,
+        graph_files=find_graph_files(paths[0]) if origin is None else {},
+    )
+
+
+def _schema_of(rows: Sequence[tuple[str, Any]], schemas: Sequence[Schema[Any]], where: str) -> Schema[Any]:
+    """The schema whose mark the first record has."""
+    first = rows[0][1] if rows else None
+    fields = list(first) if isinstance(first, dict) else []
+    for schema in schemas:
+        if schema.mark in fields:
+            return schema
+    marks = ", ".join(schema.mark for schema in schemas)
+    raise DataError(f"{where}: its records have the fields {fields}; one of {marks} identifies their schema.")
+
+
+def _check_choice(options: LoadOptions, schema: Schema[Any], corpus: Path | None, where: str) -> None:
+    """Raise for options that the files cannot serve, and for a corpus file that is missing."""
     if schema.names_corpus and corpus is None:
-        raise FileNotFoundError(f"{where} names its gold by title: {name}{CORPUS} must lie beside it.")
+        name = f"{_set_name(options.spec, corpus)}{CORPUS}"
+        raise FileNotFoundError(f"{where} names its gold by title: {name} must lie beside it.")
     if schema.names_corpus and options.setting == "distractor":
         raise ValueError(f"{where} has no paragraphs of each question: only setting 'pooled' is possible.")
     if corpus is not None and options.passages == "sentence":
         raise ValueError(f"{where}: passages 'sentence' needs the official file without {corpus.name} beside it.")
-    pool = Pool(options.passages, titles_are_documents=schema.titles_are_documents)
-    if corpus is not None:
-        _read_corpus(read, corpus, pool)
-    records = checked(rows, schema.record, where)
-    found = (schema.to_question(one, pool, f"{at} ({one.id!r})") for (at, _), one in zip(rows, records, strict=True))
-    questions = tuple(question for question in found if question is not None)
-    if not questions:
-        raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
-    counts = {what: Counter(sorted(getattr(one, of) for one in records)) for what, of in schema.counted.items()}
-    source = {**(origin or {"files": read.checksums}), **counts, "notes": dict(pool.notes)}
-    graphs = find_graph_files(paths[0]) if origin is None else {}
-    return QADataset(name, pool.corpus(), questions, options.setting, source=source, graph_files=graphs)
+
+
+def _set_name(spec: DatasetSpec, corpus: Path | None) -> str:
+    """The name of a set; a layout that serves several, which lists no files, has it from its corpus file."""
+    return spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
 
 
 def corpus_beside(questions: Path, name: str) -> Path | None:
@@ -213,14 +270,14 @@ def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
 
     A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to sentences.
     """
-    value = parse_json(files.text(path), path.name)
-    if isinstance(value, dict):
-        rows = [{"title": title, "sentences": sentences} for title, sentences in value.items()]
-        for one in check(rows, TitledSentences, path.name):
-            pool.place(one.title, "".join(one.sentences).strip(), [sentence.strip() for sentence in one.sentences])
-    elif isinstance(value, list):
-        for record in check(value, TitledText, path.name):
-            pool.place(record.title, record.text)
+    contents = parse_json(files.text(path), path.name)
+    if isinstance(contents, dict):
+        rows = [{"title": title, "sentences": sentences} for title, sentences in contents.items()]
+        for record in check(rows, TitledSentences, path.name):
+            pool.place(record.title, "".join(record.sentences).strip(), _stripped(record.sentences))
+    elif isinstance(contents, list):
+        for paragraph in check(contents, TitledText, path.name):
+            pool.place(paragraph.title, paragraph.text)
     else:
-        raise DataError(f"{path.name}: must hold a list of passages, not {type(value).__name__}.")
+        raise DataError(f"{path.name}: must hold a list of passages, not {type(contents).__name__}.")
     pool.closed_by = path.name

@@ -1,4 +1,4 @@
-"""Files -> checked records: JSON, JSONL, TSV, Parquet, by `kg2rag.text.records`; what is wrong becomes a `DataError`.
+"""Files -> checked records: JSON, JSONL, TSV, Parquet, and the folders of `datasets`; faults become a `DataError`.
 
 A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has read.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import pyarrow as pa
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -29,36 +30,62 @@ Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
 Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
-Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
 
 
-def _from_json(value: Any) -> Any:
-    """A column that holds JSON as text, as its value."""
+def _id_as_text(value: Any) -> Any:
+    """A whole number as the text that other files name it by."""
+    return str(value) if type(value) is int else value
+
+
+IdText = Annotated[Text, BeforeValidator(_id_as_text)]
+Identifier = Annotated[IdText, Field(validation_alias=AliasChoices("_id", "id"))]
+
+
+def from_json(value: Any) -> Any:
+    """A value, parsed if it is a JSON list or object as text."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         return parse_json(value, "a column of JSON")
     return value
 
 
-def _as_tuples(value: Any) -> Any:
-    """`{"title": [a, b], "sent_id": [0, 1]}`, or a list of such records, as the official `[[a, 0], [b, 1]]`."""
-    value = _from_json(value)
-    if isinstance(value, dict) and all(isinstance(column, list) for column in value.values()):
-        return list(zip(*value.values(), strict=True)) if len(set(map(len, value.values()))) == 1 else value
-    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        return [tuple(item.values()) for item in value]
-    return value
-
-
 def _as_records(value: Any) -> Any:
-    """`{"title": [a, b], "idx": [0, 1]}` as a list of records."""
-    value = _from_json(value)
-    if isinstance(value, dict) and all(isinstance(column, list) for column in value.values()):
-        rows = zip(*value.values(), strict=True) if len(set(map(len, value.values()))) == 1 else None
-        return value if rows is None else [dict(zip(value, row, strict=True)) for row in rows]
-    return value
+    """`{"title": [a, b], "idx": [0, 1]}`, the columns of the hub's tables, as a list of records."""
+    value = from_json(value)
+    if not isinstance(value, dict) or not all(isinstance(column, list) for column in value.values()):
+        return value
+    if len({len(column) for column in value.values()}) != 1:
+        return value
+    return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
 
 
-FROM_JSON, AS_TUPLES, AS_RECORDS = map(BeforeValidator, (_from_json, _as_tuples, _as_records))
+def tuples_of(*fields: str) -> BeforeValidator:
+    """How a field is read whose official form is a list of tuples, such as `[[title, index], …]`.
+
+    The hub has these as a list of records, or as columns. `fields` : the names of the members of a tuple, with "|"
+    between spellings.
+    """
+
+    def as_tuples(value: Any) -> Any:
+        rows = _as_records(value)
+        if not isinstance(rows, list):
+            return rows
+        return [_members(row, fields) if isinstance(row, dict) else row for row in rows]
+
+    return BeforeValidator(as_tuples)
+
+
+def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
+    members = list[Any]()
+    for field in fields:
+        names = [name for name in field.split("|") if name in row]
+        if not names:
+            raise ValueError(f"an object with {', '.join(row) or 'no field'}, which lacks {field.replace('|', ' or ')}")
+        members.append(row[names[0]])
+    return tuple(members)
+
+
+FROM_JSON = BeforeValidator(from_json)
+AS_RECORDS = BeforeValidator(_as_records)
 """How a field is read in every shape of the hub: Parquet, the same as JSON, and JSON as text in a column."""
 
 GRAPHS = {"openie": "openie_results*.json", "subkgs": "*subkgs.jsonl"}
@@ -99,31 +126,50 @@ class Files:
             raise DataError(f"{path.name}: cannot be unpacked: {error}. Is the file complete?") from None
 
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
-        """The records of JSON lists, of an object a line (`.jsonl`), of `.tsv` or Parquet tables, as they are.
+        """The records of files as they are, each with the place that errors name.
 
-        Each comes with what errors call it.
+        JSON lists, an object a line (`.jsonl`), `.tsv` and Parquet tables, and what `datasets` saves.
         """
         for path in paths:
             kind = path.name.removesuffix(".gz").rpartition(".")[2]
-            if kind in ("parquet", "tsv"):
-                self.checksums[path.name] = sha256(path)
             if kind == "tsv":
+                self.add_checksum(path)
                 yield from ((f"{path.name}, line {number}", row) for number, row in read_delimited(path, "\t"))
-                continue
-            if kind == "jsonl":
-                for number, line in enumerate(self.text(path).split("\n"), start=1):
-                    if line.strip():
-                        yield (where := f"{path.name}, line {number}"), parse_json(line, where)
-                continue
-            rows: Any = _table_rows(path) if kind == "parquet" else parse_json(self.text(path), path.name)
-            if not isinstance(rows, list):
-                raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
-            yield from ((f"{path.name}, record {number}", row) for number, row in enumerate(rows, start=1))
+            elif kind == "jsonl":
+                yield from self._lines_of_json(path)
+            else:
+                rows = enumerate(self._table(path, kind), start=1)
+                yield from ((f"{path.name}, record {number}", row) for number, row in rows)
+
+    def add_checksum(self, path: Path) -> None:
+        """Record the checksum of a file, or of the files of a saved dataset."""
+        files = sorted(path.glob("*.arrow")) if path.is_dir() else [path]
+        for file in files:
+            self.checksums[file.name] = sha256(file)
+
+    def _lines_of_json(self, path: Path) -> Iterator[tuple[str, Any]]:
+        for number, line in enumerate(self.text(path).split("\n"), start=1):
+            if line.strip():
+                place = f"{path.name}, line {number}"
+                yield place, parse_json(line, place)
+
+    def _table(self, path: Path, kind: str) -> list[Any]:
+        """The records of a file that is one list or table."""
+        if path.is_dir() or kind == "arrow":
+            self.add_checksum(path)
+            return _saved_rows(path)
+        if kind == "parquet":
+            self.add_checksum(path)
+            return _parquet_rows(path)
+        rows = parse_json(self.text(path), path.name)
+        if not isinstance(rows, list):
+            raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
+        return rows
 
     def records(self, path: Path | Sequence[Path], model: type[R]) -> list[R]:
         """The rows of a file, or of its parts, as records of a model."""
         paths = [path] if isinstance(path, Path) else path
-        return checked(self.rows(*paths), model, ", ".join(each.name for each in paths))
+        return checked(self.rows(*paths), model, ", ".join(part.name for part in paths))
 
     def lines(self, path: Path) -> list[str]:
         """The lines of a list of ids, stripped, empty ones left out."""
@@ -136,53 +182,61 @@ def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
 
 
 def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list[R]:
-    """Rows, each with what errors call it, as records.
+    """Rows, each with the place that errors name, as records.
 
     DataError: no row at all, one that does not fit the model, or a second one of the same key.
     """
-    made: dict[object, R] = {}
+    records: dict[object, R] = {}
     for place, row in rows:
-        id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
-        called = f"{place} ({quote(id_)})" if id_ else place
         try:
             record = model.model_validate(row)
         except ValidationError as error:
-            raise DataError(f"{called}: {fault(error)}") from None
-        key = len(made) if record.key is None else (record.key,)
-        if made.setdefault(key, record) is not record:
-            raise DataError(f"{called}: an earlier record has this id. Ids must be unique.")
-    if not made:
+            raise DataError(f"{_place_and_id(place, row)}: {fault(error)}") from None
+        key = len(records) if record.key is None else (record.key,)
+        if key in records:
+            raise DataError(f"{_place_and_id(place, row)}: an earlier record has this id. Ids must be unique.")
+        records[key] = record
+    if not records:
         raise DataError(f"{where}: no record in it.")
-    return list(made.values())
+    return list(records.values())
+
+
+def _place_and_id(place: str, row: Any) -> str:
+    id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
+    return f"{place} ({quote(id_)})" if id_ else place
 
 
 def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
-    """The one file meant by a path: itself, or the one in the folder that fits a pattern."""
-    if path.is_file():
+    """The one file meant by a path: itself, or the one in the folder that fits a pattern.
+
+    A folder that `datasets` saved counts as a file.
+    """
+    if path.is_file() or is_saved(path):
         return path
-    wanted = list(dict.fromkeys(patterns))
+    names = list(dict.fromkeys(patterns))
     if not path.is_dir():
-        raise FileNotFoundError(f"{path} does not exist. Give the file, or a folder with {' or '.join(wanted)}.")
-    found = sorted({file for pattern in wanted for file in path.glob(pattern) if file.is_file()})
-    if not found:
-        raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(wanted)}.")
-    if len(found) > 1:
-        names = ", ".join(file.name for file in found)
-        raise ValueError(f"{path} holds {len(found)} files of {what}: {names}. Give one as the path, or name a split.")
-    return found[0]
+        raise FileNotFoundError(f"{path} does not exist. Give the file, or a folder with {' or '.join(names)}.")
+    files = sorted({file for pattern in names for file in path.glob(pattern) if file.is_file()})
+    if not files:
+        raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(names)}.")
+    if len(files) > 1:
+        listed = ", ".join(file.name for file in files)
+        raise ValueError(f"{path} holds {len(files)} files of {what}: {listed}. Give one as the path, or name a split.")
+    return files[0]
 
 
 def find_graph_files(path: Path) -> dict[str, Path]:
-    """The graph files in the folder of `path`; where one kind has several, the key includes the file's name."""
+    """The graph files in the folder of `path`; if one kind has several, the key includes the file's name."""
     folder = path if path.is_dir() else path.parent
-    found: dict[str, Path] = {}
+    graph_files: dict[str, Path] = {}
     for kind, pattern in GRAPHS.items():
         files = sorted(folder.glob(pattern))
-        found |= {kind if len(files) == 1 else f"{kind}:{file.name}": file for file in files}
-    return found
+        for file in files:
+            graph_files[kind if len(files) == 1 else f"{kind}:{file.name}"] = file
+    return graph_files
 
 
-def _table_rows(path: Path) -> list[dict[str, Any]]:
+def _parquet_rows(path: Path) -> list[dict[str, Any]]:
     try:
         rows: list[dict[str, Any]] = read_parquet(path).to_pylist()
     except DataError as error:
@@ -190,8 +244,39 @@ def _table_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def is_saved(path: Path) -> bool:
+    """Whether a folder is a `datasets.Dataset` that `save_to_disk` wrote."""
+    return (path / "state.json").is_file()
+
+
+def saved_split(path: Path, split: str | None, default: str) -> Path:
+    """The folder of a split, if a path is a `datasets.DatasetDict` that `save_to_disk` wrote; else the path."""
+    if is_saved(path) and split:
+        raise ValueError(f"{path} is one saved dataset: leave out split {split!r}, or give the folder of all splits.")
+    listing = path / "dataset_dict.json"
+    if not listing.is_file():
+        return path
+    splits = parse_json(listing.read_text(encoding="utf-8"), listing)["splits"]
+    name = split or (splits[0] if len(splits) == 1 else default)
+    if name not in splits:
+        raise ValueError(f"{path} has no split {name!r}. It offers: {', '.join(splits)}.")
+    return path / name
+
+
+def _saved_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a folder of `save_to_disk`, or of an Arrow file of the cache of `load_dataset`."""
+    import datasets
+
+    try:
+        dataset = datasets.load_from_disk(str(path)) if path.is_dir() else datasets.Dataset.from_file(str(path))
+        rows: list[dict[str, Any]] = dataset.to_list()
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise DataError(f"{path.name}: `datasets` cannot read it: {quote(str(error))}. Is it complete?") from error
+    return rows
+
+
 def fault(error: ValidationError) -> str:
-    """The first thing wrong, by its field and value."""
+    """The first fault, by its field and value."""
     first = error.errors(include_url=False)[0]
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     subject = f"field {field!r}" if field else "the record"
@@ -199,5 +284,5 @@ def fault(error: ValidationError) -> str:
         return f"{subject} is missing."
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
-    said = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace("Value error, ", "")
-    return f"{said}." if first["type"] == "value_error" else f"{said}, not {quote(first['input'])}."
+    message = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace("Value error, ", "")
+    return f"{message}." if first["type"] == "value_error" else f"{message}, not {quote(first['input'])}."

@@ -78,15 +78,25 @@ def load(
     if not isinstance(name, str | Path):
         raise TypeError("load reads a set by its name, or files. Texts, dicts and frames: kg2rag.from_texts(…).")
     name = str(name)
+    choices = {"split": split, "setting": setting, "passages": passages, "revision": revision}
     if path is None and _is_path(name):
-        of_sets = {"split": split, "setting": setting, "passages": passages, "revision": revision}
-        if given := [option for option, value in of_sets.items() if value is not None]:
-            raise ValueError(f"{name} is read as documents, which have no {given[0]}. Leave the option out.")
-        documents = from_folder(name, leave_out=questions)
-        asked = documents if questions is None else documents.with_questions(questions)
-        return asked if limit is None or not asked.questions else asked.sample(limit, seed)
-    if questions is not None:
-        raise ValueError(f"{name!r} comes with questions; {questions} goes with a folder of documents.")
+        data: QADataset = _load_documents(name, questions, choices)
+    else:
+        if questions is not None:
+            raise ValueError(f"{name!r} comes with questions; {questions} goes with a folder of documents.")
+        data = _load_set(name, path, choices)
+    return data if limit is None or not data.questions else data.sample(limit, seed)
+
+
+def _load_documents(name: str, questions: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
+    for choice, value in choices.items():
+        if value is not None:
+            raise ValueError(f"{name} is read as documents, which have no {choice}. Leave the option out.")
+    documents = from_folder(name, leave_out=questions)
+    return documents if questions is None else documents.with_questions(questions)
+
+
+def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
@@ -94,12 +104,11 @@ def load(
             f"{name!r} names a part of {spec.name!r} that lies in a folder: give its `path` (--path). "
             "`kg2rag datasets get --list` names the parts that it brings."
         )
-    options = spec.options(path, split=split, setting=setting, passages=passages, revision=revision)
+    options = spec.options(path, **choices)
     with reading(options.path, "Are these files of the set, and whole?", ValueError) if options.path else nullcontext():
         data = spec.load(options)
-    chosen = {"split": options.split, "setting": options.setting, "passages": options.passages}
-    data = replace(data, source={"loader": spec.name, **chosen, **data.source, "licence": spec.licence})
-    return data if limit is None else data.sample(limit, seed)
+    used = {"split": options.split, "setting": options.setting, "passages": options.passages}
+    return replace(data, source={"loader": spec.name, **used, **data.source, "licence": spec.licence})
 
 
 def _is_path(name: str) -> bool:
@@ -120,15 +129,16 @@ def resolve(name: str) -> DatasetSpec:
     Raises ValueError: an unknown name; the message lists the known ones and the nearest. RuntimeError: the set of
     another package cannot be imported, or is no `DatasetSpec` of that name.
     """
-    if family := next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None):
-        return family(name)
+    for prefix, spec_of in FAMILIES.items():
+        if name.startswith(prefix):
+            return spec_of(name)
     registry = _registry()
-    found = name if name in registry else _SIZE.sub("", name)
-    if found not in registry:
+    entry = name if name in registry else _SIZE.sub("", name)
+    if entry not in registry:
         raise ValueError(unknown("dataset", name, (*registry.names(), *beir.names())))
-    spec: DatasetSpec = registry[found]
-    if not (isinstance(spec, DatasetSpec) and found in (spec.name, *spec.aliases)):
-        raise RuntimeError(f"The entry point {found!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")
+    spec: DatasetSpec = registry[entry]
+    if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
+        raise RuntimeError(f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")
     return spec
 
 
@@ -138,9 +148,9 @@ def _registry() -> Registry[DatasetSpec]:
 
 
 def describe(name: str) -> Mapping[str, object]:
-    """What a set is and which options `load` takes for it, the default first; the set is not read."""
+    """The description of a set and the options that `load` takes for it, the default first; the set is not read."""
     spec = resolve(name)
-    shown = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
-    about = {name: getattr(spec, name) for name in shown}
+    fields = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
+    description = {field: getattr(spec, field) for field in fields}
     splits = ("the files decide",) if spec.splits is None else spec.splits
-    return about | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}
+    return description | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}

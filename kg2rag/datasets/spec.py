@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -125,23 +125,29 @@ class LoadOptions:
         return files, {"hub": copy.repo, "split": split, "revision": commit}
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
-        """The files of a repository of the hub, or of its cache here, that fit a pattern, and the commit they are of.
+        """The files of a repository of the hub, or of its local cache, that fit a pattern, and their commit.
 
         ConnectionError: the hub cannot be reached, or has no such repository, revision or file; nor has its cache.
         """
         from huggingface_hub import snapshot_download
 
-        cause = f"it has no {' or '.join(patterns)}"
         try:
-            place = Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
+            copy = Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
         except OSError as error:
             cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-        else:
-            files = sorted(path for path in place.rglob("*") if path.is_file())
-            if found := [one for one in files if any(fnmatch(one.relative_to(place).as_posix(), p) for p in patterns)]:
-                return found, place.name
+            raise self._unreachable(repo, revision, cause) from error
+        files = [path for path in sorted(copy.rglob("*")) if path.is_file() and _fits(path.relative_to(copy), patterns)]
+        if not files:
+            raise self._unreachable(repo, revision, f"it has no {' or '.join(patterns)}")
+        return files, copy.name
+
+    def _unreachable(self, repo: str, revision: str, cause: str) -> ConnectionError:
         official = f" (--path; see {self.spec.homepage})" if self.spec.homepage else " (--path)"
-        raise ConnectionError(
+        return ConnectionError(
             f"Dataset {self.spec.name!r}: {repo!r} (revision {revision!r}) could not be read from the hub: {cause}. "
             f"Without a network, give the official files by `path`{official}, or load 'bundled'."
         )
+
+
+def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(path.as_posix(), pattern) for pattern in patterns)

@@ -7,16 +7,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.bundled import read_questions
-from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
+from kg2rag.datasets.hotpotqa import FACTS, HotpotRecord, question_over_contexts
 from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import (
-    AS_TUPLES,
     FROM_JSON,
     Fact,
     Files,
@@ -26,6 +26,7 @@ from kg2rag.datasets.reading import (
     Text,
     find_graph_files,
     locate,
+    tuples_of,
 )
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
@@ -33,12 +34,13 @@ from kg2rag.types import Corpus, Passage, QADataset, Question
 
 CITATION = "Ho et al., Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps, COLING 2020"
 HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference": 2}
+EVIDENCES = tuples_of("fact", "relation", "entity")
 
 
 class TwoWikiRecord(HotpotRecord):
     """HotpotQA's record and the triples that lead to the answer."""
 
-    evidences: Annotated[list[Fact], AS_TUPLES] = Field(default_factory=list)
+    evidences: Annotated[list[Fact], EVIDENCES] = Field(default_factory=list)
 
 
 class TitledRecord(Record):
@@ -48,9 +50,9 @@ class TitledRecord(Record):
     question: Text
     answer: Text
     type: str = ""
-    evidences: Annotated[list[Fact], AS_TUPLES] = Field(default_factory=list)
+    evidences: Annotated[list[Fact], EVIDENCES] = Field(default_factory=list)
     gold_titles: Annotated[list[Text], FROM_JSON] = Field(min_length=1)
-    supporting_facts: Annotated[list[SentenceName] | None, AS_TUPLES] = None
+    supporting_facts: Annotated[list[SentenceName] | None, FACTS] = None
     gold_status: str = ""
 
 
@@ -61,18 +63,24 @@ def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | Non
 
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
     """A record of gold titles as a question; each title must be unique in the corpus."""
-    supporting = record.supporting_facts or []
-    of = dict[str, Passage]()
-    for title in (*record.gold_titles, *(title for title, _ in supporting)):
-        found = pool.titled(title)
-        if len(found) != 1:
-            lack = f"occurs {len(found)} times in" if found else "is not in"
-            raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by}.")
-        of[title] = found[0].passage
-    gold = dict.fromkeys((of[title].id for title in record.gold_titles), 1)
-    sentences = tuple((of[title].doc_id, index) for title, index in supporting)
-    said = (record.answer,), record.type, HOPS.get(record.type), sentences, tuple(record.evidences)
-    return Question(record.id, record.question, gold, *said)
+    facts = record.supporting_facts or []
+    passage_of = dict[str, Passage]()
+    for title in (*record.gold_titles, *(title for title, _ in facts)):
+        paragraphs = pool.titled(title)
+        if len(paragraphs) != 1:
+            fault = f"occurs {len(paragraphs)} times in" if paragraphs else "is not in"
+            raise DataError(f"{where}: the gold title {title!r} {fault} {pool.closed_by}.")
+        passage_of[title] = paragraphs[0].passage
+    return Question(
+        record.id,
+        record.question,
+        gold={passage_of[title].id: 1 for title in record.gold_titles},
+        answers=(record.answer,),
+        type=record.type,
+        hops=HOPS.get(record.type),
+        supporting=tuple((passage_of[title].doc_id, index) for title, index in facts),
+        triples=tuple(record.evidences),
+    )
 
 
 SCHEMA = Schema("evidences", TwoWikiRecord, to_question)
@@ -101,7 +109,8 @@ DATASET = DatasetSpec(
 )
 
 
-LISTS = ("graph_corpus_ids.txt", "test_ids.txt")
+CHUNK_LIST = "graph_corpus_ids.txt"
+QUESTION_LIST = "test_ids.txt"
 
 
 class Chunk(Record):
@@ -120,27 +129,39 @@ def load_with_graph(options: LoadOptions) -> QADataset:
     those chunks, is the one for graph methods and the default. Split "all" has every question and chunk; the triples
     file is not offered with it, since 79 % of the other questions' gold has no triple.
     """
-    files, split, ids = Files(), options.split or "test", None
+    files = Files()
+    split = options.split or "test"
     folder = locate(options.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
-    chunks, graphs = files.records(folder / "corpus.jsonl", Chunk), find_graph_files(folder)
+    chunks = files.records(folder / "corpus.jsonl", Chunk)
+    graphs = find_graph_files(folder)
     path = locate(folder, ["questions.jsonl"], "2wiki-kg file")
+    question_ids: list[str] | None = None
     if split == "test":
-        wanted, ids = (files.lines(locate(folder, [name], "2wiki-kg file")) for name in LISTS)
-        kept = set(wanted)
-        chunks = [chunk for chunk in chunks if chunk.chunk_id in kept]
+        chunk_ids = files.lines(locate(folder, [CHUNK_LIST], "2wiki-kg file"))
+        question_ids = files.lines(locate(folder, [QUESTION_LIST], "2wiki-kg file"))
+        _require_listed(CHUNK_LIST, chunk_ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks})
+        covered = set(chunk_ids)
+        chunks = [chunk for chunk in chunks if chunk.chunk_id in covered]
     else:
-        graphs = {kind: path for kind, path in graphs.items() if not kind.startswith(("triples", "entities"))}
-    corpus = Corpus.from_passages(
-        Passage(c.chunk_id, c.source_title, c.text, c.source_title or c.chunk_id, c.source_para_idx) for c in chunks
-    )
-    questions = tuple(read_questions(files, path, corpus, ids and set(ids)))
-    if ids is not None:
-        found = ("corpus.jsonl", set(corpus.ids)), ("questions.jsonl", {question.id for question in questions})
-        for listing, listed, (origin, known) in zip(LISTS, (wanted, ids), found, strict=True):
-            if missing := [id_ for id_ in listed if id_ not in known]:
-                raise DataError(f"{listing} names {missing[0]!r}, which {origin} lacks ({len(missing)} such ids).")
+        graphs = {kind: file for kind, file in graphs.items() if not kind.startswith(("triples", "entities"))}
+    corpus = Corpus.from_passages(map(_passage, chunks))
+    questions = tuple(read_questions(files, path, corpus, question_ids))
+    if question_ids is not None:
+        _require_listed(QUESTION_LIST, question_ids, "questions.jsonl", {question.id for question in questions})
     source = {"files": files.checksums, "split": split, "notes": {}}
     return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
+
+
+def _passage(chunk: Chunk) -> Passage:
+    document = chunk.source_title or chunk.chunk_id
+    return Passage(chunk.chunk_id, chunk.source_title, chunk.text, document, chunk.source_para_idx)
+
+
+def _require_listed(listing: str, listed_ids: Sequence[str], origin: str, ids: Container[str]) -> None:
+    """DataError: a list names ids that a file lacks."""
+    missing = [id_ for id_ in listed_ids if id_ not in ids]
+    if missing:
+        raise DataError(f"{listing} names {missing[0]!r}, which {origin} lacks ({len(missing)} such ids).")
 
 
 WITH_GRAPH = DatasetSpec(

@@ -74,3 +74,20 @@ def is_caseless(text: str) -> bool:
     if text.isascii():
         return False
     return 2 * len(_CASELESS.findall(text)) > sum(map(str.isalpha, text))
+
+
+_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]++")
+_UNCOUNTED = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff\x00"))  # soft hyphen, zero-width characters
+
+
+def words(text: str) -> list[str]:
+    r"""The words of a text for counts and comparisons: letters and digits without case and marks, an ideograph each.
+
+    >>> words("Ferry 2's co\xadoperation")
+    ['ferry', '2', 's', 'cooperation']
+    """
+    text = text.translate(_UNCOUNTED)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _WORD.findall(text.casefold())

@@ -77,7 +77,9 @@ class Corpus(Sequence[Passage]):
         for passage in passages:
             if not isinstance(passage, Passage):
                 raise TypeError(f"A corpus is made of Passage objects, not of {passage!r:.60}. Give id, title, text, …")
-        columns: dict[str, Sequence[Any]] = {name: [getattr(passage, name) for passage in passages] for name in _PASSAGE}
+        columns = dict[str, Sequence[Any]]()
+        for name in _PASSAGE:
+            columns[name] = [getattr(passage, name) for passage in passages]
         nulls = [None] * len(passages)
         columns["sentences"] = sentences or nulls
         columns["exact"] = exact or nulls

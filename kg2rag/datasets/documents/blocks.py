@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.words import words
+from kg2rag.text.scripts import words
 
 PROSE, CODE = "prose", "code"
 LONGEST_WORD = 60

@@ -16,7 +16,7 @@ import re2
 
 from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
-from kg2rag.datasets.words import words
+from kg2rag.text.scripts import words
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure

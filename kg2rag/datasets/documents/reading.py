@@ -17,8 +17,8 @@ from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import READERS, max_bytes
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter, count_left_out, losses
 from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
-from kg2rag.datasets.words import words
 from kg2rag.text.records import DataError, quote
+from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
 
 VERSION = 5

@@ -14,8 +14,8 @@ from typing import Any
 from kg2rag.compute import EncoderTokens
 from kg2rag.datasets.documents.blocks import PROSE, Block, FileDocument, Link, lost_words, paragraphs
 from kg2rag.datasets.documents.pdf import pages_of
-from kg2rag.datasets.words import words
 from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.scripts import words
 from kg2rag.types import Passage
 
 CHARACTERS_PER_TOKEN = 20
