@@ -47,8 +47,8 @@ class Document(Record):
     """One document; some of BEIR have only a title."""
 
     id: Identifier
-    title: str | None = ""
-    text: str | None
+    title: str = ""
+    text: str | None = Field(validation_alias=AliasChoices("text", "contents"))
 
 
 class BeirQuery(Record):
@@ -93,7 +93,7 @@ def load(options: LoadOptions) -> QADataset:
             raise FileNotFoundError(f"{options.path} is no folder. Give one with corpus.jsonl, queries.jsonl, qrels.")
         name = title = options.path.resolve().name
         tables = sorted(options.path.glob("**/*"))
-        judgement_files = sorted(options.path.glob("qrels/*.tsv"))
+        judgement_files = sorted([*options.path.glob("qrels/*.tsv"), *options.path.glob("qrels/*.txt")])
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _of_split(judgement_files, options.split, name)
@@ -185,7 +185,7 @@ def collect(
     passages = list[Passage]()
     empty = set[str]()
     for number, document in enumerate(documents, start=1):
-        title, text = document.title or "", document.text or ""
+        title, text = document.title, document.text or ""
         if title.strip() and not text.strip():
             notes["documents without text, their title serves as text"] += 1
             title, text = "", title

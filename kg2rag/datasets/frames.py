@@ -14,7 +14,7 @@ from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import identifier, records
+from kg2rag.types.coerce_corpus import identifier, plain, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
@@ -48,7 +48,7 @@ class FrameQuestion(Record):
 
     id: Text
     text: Text
-    gold: dict[str, Annotated[StrictInt, Field(ge=1)]] = Field(default_factory=dict)
+    gold: dict[str, Annotated[StrictInt, Field(ge=0)]] = Field(default_factory=dict)
     answers: list[Text] = Field(default_factory=list)
     type: str = ""
     hops: StrictInt | None = None
@@ -155,7 +155,9 @@ def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any
     if "gold" in fields:
         gold = fields["gold"]
         grades = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
-        fields["gold"] = {identifier(name, where, number): grade for name, grade in grades.items()}
+        # A column of mappings in an Arrow table has every name in every row, most of them null.
+        numbers = {name: plain(grade) for name, grade in grades.items() if grade is not None}
+        fields["gold"] = {identifier(name, where, number): grade for name, grade in numbers.items()}
     return fields
 
 
@@ -192,7 +194,9 @@ def _resolve(
     for row in rows:
         grades = gold[row.id]
         for name, grade in row.gold.items():
-            if name in targets:
+            if grade == 0:
+                notes["gold of grade 0, not relevant, left out"] += 1
+            elif name in targets:
                 for id_ in _ids(targets[name], unit, index, notes):
                     grades[id_] = max(grade, grades.get(id_, 0))
     return unit, gold

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, StrictBool
+from pydantic import Field
 
 from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import AS_RECORDS, FROM_JSON, Identifier, Record, Text
@@ -28,7 +28,7 @@ class Paragraph(Record):
     idx: int | None = None
     title: str
     paragraph_text: str
-    is_supporting: StrictBool
+    is_supporting: bool
 
 
 class Hop(Record):
@@ -44,7 +44,7 @@ class MusiqueRecord(Record):
     question: Text
     answer: Text
     answer_aliases: Annotated[list[str], FROM_JSON] = Field(default_factory=list)
-    answerable: StrictBool = True
+    answerable: bool = True
     paragraphs: Annotated[list[Paragraph], AS_RECORDS] = Field(min_length=1)
     question_decomposition: Annotated[list[Hop], AS_RECORDS] = Field(default_factory=list)
 

@@ -169,10 +169,13 @@ def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
         if options.path is None:
             paths, origin = options.from_hub()
             return read_pooled(options, schemas, paths, None, origin)
+        parts = options.hub_files(options.path)
+        if parts:
+            return read_pooled(options, schemas, parts, None)
         name = options.spec.name
         folder = saved_split(options.path, options.split, next(iter(options.spec.files), ""))
         path = locate(folder, options.patterns, f"{name} questions")
-        if path.name.lower().startswith("hotpot") and "fullwiki" in path.name.lower():
+        if name == "hotpotqa" and "fullwiki" in f"{path.parent.name}/{path.name}".lower():
             advice = "whose contexts lack gold. Take the distractor file"
             raise ValueError(f"{path.name} is HotpotQA's fullwiki file, {advice}.")
         return read_pooled(options, schemas, [path], corpus_beside(path, name))

@@ -22,9 +22,10 @@ from pydantic import (
     StrictInt,
     StringConstraints,
     ValidationError,
+    model_validator,
 )
 
-from kg2rag.text.records import DataError, decode, parse_json, quote, read_delimited, read_parquet, sha256
+from kg2rag.text.records import DataError, decode, delimiter_of, parse_json, quote, read_delimited, read_parquet, sha256
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
@@ -94,9 +95,17 @@ GRAPHS |= {"triples": "triples*.jsonl", "entities": "entities.jsonl"}
 
 
 class Record(BaseModel):
-    """The base of every record; fields a loader does not use are ignored."""
+    """The base of every record; fields a loader does not use are ignored, and a null is a missing field."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, row: Any) -> Any:
+        if not isinstance(row, dict) or None not in row.values():
+            return row
+        required = {name for name, field in cls.model_fields.items() if field.is_required()}
+        return {name: value for name, value in row.items() if value is not None or name in required}
 
     @property
     def key(self) -> object:
@@ -128,43 +137,26 @@ class Files:
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
         """The records of files as they are, each with the place that errors name.
 
-        JSON lists, an object a line (`.jsonl`), `.tsv` and Parquet tables, and what `datasets` saves.
+        JSON lists, an object a line, `.tsv`, `.csv` and Parquet tables, and what `datasets` saves.
         """
         for path in paths:
             kind = path.name.removesuffix(".gz").rpartition(".")[2]
-            if kind == "tsv":
+            if kind in ("tsv", "csv"):
                 self.add_checksum(path)
-                yield from ((f"{path.name}, line {number}", row) for number, row in read_delimited(path, "\t"))
-            elif kind == "jsonl":
-                yield from self._lines_of_json(path)
+                lines = read_delimited(path, delimiter_of(path) if kind == "csv" else "\t")
+                yield from ((f"{path.name}, line {number}", row) for number, row in lines)
+            elif path.is_dir() or kind in ("arrow", "parquet"):
+                self.add_checksum(path)
+                rows = _parquet_rows(path) if kind == "parquet" else _saved_rows(path)
+                yield from _numbered(path, rows)
             else:
-                rows = enumerate(self._table(path, kind), start=1)
-                yield from ((f"{path.name}, record {number}", row) for number, row in rows)
+                yield from _json_rows(path, self.text(path))
 
     def add_checksum(self, path: Path) -> None:
         """Record the checksum of a file, or of the files of a saved dataset."""
         files = sorted(path.glob("*.arrow")) if path.is_dir() else [path]
         for file in files:
             self.checksums[file.name] = sha256(file)
-
-    def _lines_of_json(self, path: Path) -> Iterator[tuple[str, Any]]:
-        for number, line in enumerate(self.text(path).split("\n"), start=1):
-            if line.strip():
-                place = f"{path.name}, line {number}"
-                yield place, parse_json(line, place)
-
-    def _table(self, path: Path, kind: str) -> list[Any]:
-        """The records of a file that is one list or table."""
-        if path.is_dir() or kind == "arrow":
-            self.add_checksum(path)
-            return _saved_rows(path)
-        if kind == "parquet":
-            self.add_checksum(path)
-            return _parquet_rows(path)
-        rows = parse_json(self.text(path), path.name)
-        if not isinstance(rows, list):
-            raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
-        return rows
 
     def records(self, path: Path | Sequence[Path], model: type[R]) -> list[R]:
         """The rows of a file, or of its parts, as records of a model."""
@@ -234,6 +226,25 @@ def find_graph_files(path: Path) -> dict[str, Path]:
         for file in files:
             graph_files[kind if len(files) == 1 else f"{kind}:{file.name}"] = file
     return graph_files
+
+
+def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{path.name}, record {number}", row) for number, row in enumerate(rows, start=1))
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """The records of a JSON list, or of a file with an object a line, which `datasets` and pandas name .json, too."""
+    is_lines = text.lstrip().startswith("{") and "\n{" in text.strip()
+    if is_lines or ".jsonl" in path.name:
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                place = f"{path.name}, line {number}"
+                yield place, parse_json(line, place)
+        return
+    rows = parse_json(text, path.name)
+    if not isinstance(rows, list):
+        raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
+    yield from _numbered(path, rows)
 
 
 def _parquet_rows(path: Path) -> list[dict[str, Any]]:

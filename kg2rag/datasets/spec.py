@@ -120,9 +120,16 @@ class LoadOptions:
     def from_hub(self) -> tuple[list[Path], Mapping[str, object]]:
         """The files of the split, the set's first by default, and what `QADataset.source` says of them."""
         assert self.spec.hub is not None
-        copy, split = self.spec.hub, self.split or next(iter(self.spec.hub.files))
-        files, commit = self.fetch(copy.repo, self.revision or copy.revision, copy.files[split])
-        return files, {"hub": copy.repo, "split": split, "revision": commit}
+        hub = self.spec.hub
+        split = self.split or next(iter(hub.files))
+        files, commit = self.fetch(hub.repo, self.revision or hub.revision, hub.files[split])
+        return files, {"hub": hub.repo, "split": split, "revision": commit}
+
+    def hub_files(self, folder: Path) -> list[Path]:
+        """The files of the split in a clone of the hub's repository; empty if the folder is none."""
+        files = self.spec.hub.files if self.spec.hub else {}
+        pattern = files.get(self.split or next(iter(files), ""), "")
+        return sorted(folder.glob(pattern)) if "/" in pattern else []
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
         """The files of a repository of the hub, or of its local cache, that fit a pattern, and their commit.

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+import pyarrow as pa
+
 from kg2rag.text.records import DataError, quote, reading, wrong
 from kg2rag.text.records import text as text_of
 from kg2rag.types.corpus import Corpus
@@ -33,7 +35,7 @@ def corpus_of(source: object, where: str = "corpus") -> Corpus:
         return source
     if isinstance(source, Iterator):
         source = list(source)
-    with reading(where, "Give at least one passage.", ValueError):
+    with reading(where, "Give a table or a list of passages.", ValueError):
         if _are_passages(source):
             return Corpus.from_passages(source)
         rows = enumerate(records(source, where, PASSAGE), start=1)
@@ -92,8 +94,7 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
 
 
 def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    source = _only_split(source, where)
-    frame = _frame(source)
+    frame = _frame(_table_of_datasets(source, where))
     if frame is not None:
         yield from _frame_rows(frame, where, id_names)
         return
@@ -109,21 +110,28 @@ def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str
         yield {key: value for key, value in record.items() if not _is_missing(value)}
 
 
-def _only_split(source: Any, where: str) -> Any:
-    """The split of a `datasets.DatasetDict` that has one; ValueError for several. Anything else as it is."""
+def _table_of_datasets(source: Any, where: str) -> Any:
+    """A `datasets.Dataset`, or a `DatasetDict` of one split, as its Arrow table; anything else as it is."""
     datasets = sys.modules.get("datasets")
-    if datasets is None or not isinstance(source, datasets.DatasetDict | datasets.IterableDatasetDict):
+    if datasets is None:
         return source
-    if len(source) != 1:
-        splits = list(source)
-        raise ValueError(f"{where}: a DatasetDict of {', '.join(splits)}. Give one split, such as data[{splits[0]!r}].")
-    return next(iter(source.values()))
+    if isinstance(source, datasets.DatasetDict):
+        if len(source) != 1:
+            splits = list(source)
+            advice = f"Give one split, such as data[{splits[0]!r}]"
+            raise ValueError(f"{where}: a DatasetDict of {', '.join(splits)}. {advice}.")
+        source = next(iter(source.values()))
+    return source.with_format("arrow")[:] if isinstance(source, datasets.Dataset) else source
 
 
 def _frame(source: Any) -> Any:
     """A frame of pandas, polars, pyarrow or another library as narwhals has it; None for anything else."""
     import narwhals as nw
 
+    if isinstance(source, pa.RecordBatch):
+        source = pa.table(source)
+    elif hasattr(source, "to_frame") and hasattr(source, "index"):  # a Series of pandas
+        source = source.to_frame("text")
     frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
@@ -140,12 +148,12 @@ def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dic
 
 
 def _index_labels(frame: Any, where: str) -> list[Any]:
-    """The index of a pandas frame, empty if it only counts the rows; DataError if it repeats."""
-    import pandas as pd
-
+    """The index of a pandas frame, empty for frames of other libraries; DataError if it repeats or has levels."""
     index = getattr(frame, "index", None)
-    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
+    if index is None:
         return []
+    if index.nlevels > 1:
+        raise DataError(f"{where}: no column is an id, and the index has {index.nlevels} levels. Give a column 'id'.")
     repeated = index[index.duplicated()]
     if len(repeated):
         raise DataError(

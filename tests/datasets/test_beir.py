@@ -66,3 +66,29 @@ def test_a_document_id_that_stands_twice_names_both_records(folder, write):
     write("nano/corpus.jsonl", [{"_id": "d1", "text": "a"}, {"_id": "d2", "text": "b"}, {"_id": "d1", "text": "c"}])
     with pytest.raises(ValueError, match=r"corpus\.jsonl, line 3 \('d1'\)"):
         load("beir", path=folder)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "name"),
+    [
+        ("q1\td1\t2\nq1\td2\t0\n", "test.tsv"),
+        ("q1\t0\td1\t2\nq1\t0\td2\t-1\n", "test.tsv"),
+        ("q1 0 d1 2\nq1 0 d2 0\n", "test.txt"),
+        ("corpus-id\tquery-id\tscore\r\nd1\tq1\t2\r\nd2\tq1\t0\r\n", "test.tsv"),
+    ],
+)
+def test_judgements_are_read_with_and_without_a_header_and_as_trec_writes_them(folder, write, qrels, name):
+    for file in (folder / "qrels").iterdir():
+        file.unlink()
+    write(f"nano/qrels/{name}", qrels)
+    data = load("beir", path=folder)
+    assert data.qrels == {"q1": {"d1": 2}}
+    assert data.source["notes"]["judgements below 1 left out"] == 1
+
+
+def test_ids_may_be_numbers_and_titles_may_be_missing_or_null(folder, write):
+    write("nano/corpus.jsonl", [{"_id": 1, "contents": "first"}, {"_id": 2, "title": None, "text": "second"}])
+    write("nano/queries.jsonl", [{"_id": 7, "text": "what?"}])
+    write("nano/qrels/test.tsv", HEADER + "7\t1\t2\n")
+    data = load("beir", path=folder)
+    assert (data.qrels, data.corpus.titles) == ({"7": {"1": 2}}, ["", ""])

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -85,3 +86,25 @@ def test_other_columns_are_metadata_that_a_filter_uses_and_other_fields_of_quest
 def test_gold_may_name_documents():
     corpus = [{"id": at, "doc_id": "d", "text": text} for at, text in enumerate(["Ada wrote.", "Charles built."])]
     assert from_frames(corpus, [{"question": "Who?", "gold": "d"}]).unit == "document"
+
+
+@pytest.mark.parametrize(
+    ("gold", "qrels"),
+    [
+        ('["p1", "p2"]', {"p1": 1, "p2": 1}),
+        ("['p1', 'p2']", {"p1": 1, "p2": 1}),
+        ("['p1' 'p2']", {"p1": 1, "p2": 1}),
+        ('{"p1": 2}', {"p1": 2}),
+        ({"p1": 2.0, "p2": None}, {"p1": 2}),
+        ({"p1": np.int64(2), "p2": 0}, {"p1": 2}),
+    ],
+)
+def test_gold_is_read_as_tables_write_lists_and_grades(gold, qrels):
+    data = from_frames(CORPUS, [{"question": "Who?", "gold": gold, "answers": "[Ada]"}])
+    assert data.qrels == {"0": qrels}
+    assert data.questions[0].answers == ("[Ada]",)
+
+
+def test_gold_of_grade_0_is_left_out_and_counted():
+    data = from_frames(CORPUS, [{"question": "Who?", "gold": {"p1": 1, "p2": 0}}])
+    assert data.source["notes"] == {"gold of grade 0, not relevant, left out": 1}

@@ -147,3 +147,8 @@ def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
 def test_a_place_that_is_none_is_named(place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         READERS.entry(place, modules=True)
+
+
+def test_a_parameter_given_by_its_value_and_by_its_name_is_refused():
+    with pytest.raises(ParameterError, match="file"):
+        READERS.build("read(a.txt, file=b.txt)", "here")

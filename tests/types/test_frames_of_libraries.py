@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from datasets import Dataset, DatasetDict
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import TextNode
 
@@ -37,3 +38,46 @@ def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
         [passage] = corpus_of(documents)
         assert (passage.id, passage.text, dict(passage.metadata)) == ("x", "Ada wrote.", {"source": "a.md"})
     assert corpus_of([LangChainDocument(page_content="Ada wrote.")]).ids == ["0"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Dataset.from_dict,
+        lambda columns: Dataset.from_dict(columns).with_format("pandas"),
+        lambda columns: DatasetDict({"train": Dataset.from_dict(columns)}),
+        pa.RecordBatch.from_pydict,
+        lambda columns: pd.DataFrame(columns).astype({"id": "category"}),
+        lambda columns: pd.DataFrame(columns).convert_dtypes(),
+        lambda columns: pl.DataFrame(columns).with_columns(pl.col("id").cast(pl.Categorical)),
+        lambda columns: (row for row in pd.DataFrame(columns).to_dict("records")),
+    ],
+)
+def test_tables_of_datasets_record_batches_and_columns_of_any_type_are_read(make):
+    corpus = corpus_of(make(COLUMNS))
+    assert [(passage.id, passage.text, dict(passage.metadata)) for passage in corpus] == [
+        ("a", "Ada wrote notes.", {"year": 1843}),
+        ("b", "Bob bakes.", {}),
+    ]
+
+
+def test_several_splits_are_refused_by_their_names():
+    split = Dataset.from_dict({"text": ["Ada wrote."]})
+    with pytest.raises(ValueError, match="train, test"):
+        corpus_of(DatasetDict({"train": split, "test": split}))
+
+
+def test_the_index_of_a_selection_and_of_a_series_is_the_id():
+    frame = pd.DataFrame({"text": ["Ada wrote.", "Bob bakes.", "Cy sails."]})
+    assert corpus_of(frame.iloc[1:]).ids == ["1", "2"]
+    assert corpus_of(frame[frame["text"] != "Bob bakes."]).ids == ["0", "2"]
+    assert corpus_of(pd.Series(["Ada wrote.", "Bob bakes."], index=["a", "b"])).ids == ["a", "b"]
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)])
+    with pytest.raises(ValueError, match="2 levels"):
+        corpus_of(frame.set_index(levels))
+
+
+def test_nullable_ids_are_whole_numbers_and_a_missing_one_is_named():
+    assert corpus_of(pd.DataFrame({"id": pd.array([1, 2], dtype="Int64"), "text": ["x", "y"]})).ids == ["1", "2"]
+    with pytest.raises(ValueError, match="record 2"):
+        corpus_of(pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "text": ["x", "y"]}))
