@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt
 from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions
 from kg2rag.cli.printing import print_line, print_table
+
+if TYPE_CHECKING:
+    from kg2rag.datasets.known_items import WrittenQuestions
 
 datasets_app = typer.Typer(help="Sets that can be loaded, their sizes and their faults.", no_args_is_help=True)
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
@@ -87,18 +91,22 @@ def questions(
     corpus = data.load().corpus
     model = None if known_item else model_options.open("Writing questions (--known-item needs no model)")
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
-    if plan and model is None:
+    if not plan:
+        written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
+        _save_questions(written, out, page, data.dataset)
+    elif model is None:
         print_line(f"{limit} known items; no language model is used, nothing is paid.")
-        return
-    if plan and model is not None:
+    else:
         print_line(plan_questions(kb, model, limit=limit, hops=hops, seed=seed))
-        return
-    written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)
+
+
+def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: str) -> None:
+    """Write the questions and the page to review them; exit code `EXIT_SOME_FAILED` if calls failed or none is left."""
     print_line(written)
     if written.rows:
         written.label().save(page)
         written.save(out)
-        print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(data.dataset)} --questions {out}")
+        print_line(f"To review: {page}. To compare: kg2rag compare {shlex.quote(dataset)} --questions {out}")
     else:
         print_line(f"No question was written, so {out} is not.", err=True)
     if written.failures:

@@ -40,16 +40,14 @@ def sweep(
     if file is None:
         raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
     planned = read_sweep(file, path=path, questions=questions, hosts=allow_host or ())
+    folder = out or Path("reports") / "sweeps" / planned.name
     if plan:
         print_line(planned.plan())
-        return
-    folder = out or Path("reports") / "sweeps" / planned.name
-    jobs = 1 if workers.jobs is None else workers.jobs
-    if report:
-        result = SweepResult.load(folder)
+    elif report:
+        _report(SweepResult.load(folder), folder)
     else:
-        result = planned.run(folder, jobs=jobs, backend=workers.backend, cluster=workers.cluster)
-    _report(result, folder)
+        jobs = 1 if workers.jobs is None else workers.jobs
+        _report(planned.run(folder, jobs=jobs, backend=workers.backend, cluster=workers.cluster), folder)
 
 
 def _report(result: SweepResult, folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kg2rag.types import FloatArray
+from kg2rag.types import FloatArray, Ranking
 
 _IMPORT = Lock()
 
@@ -30,7 +30,7 @@ def score(
     """
     from numba import get_num_threads, set_num_threads
 
-    evaluate = _ranx_evaluate()
+    evaluate = _ranx().evaluate
     scores = {name: np.zeros(len(gold)) for name in metrics}
     threads = get_num_threads()
     try:
@@ -47,16 +47,29 @@ def score(
     return scores
 
 
-def _ranx_evaluate() -> Any:
-    """`ranx.evaluate`, imported without its choice of numba's threading layer, which is not safe between threads."""
+def run_of(rankings: Iterable[Ranking], name: str) -> Any:
+    """Rankings as a `ranx.Run`; a hit's score is 1/rank, since ranx reorders hits of equal score.
+
+    Queries without hits are left out, as ranx cannot hold them.
+    """
+    hits = {
+        ranking.query_id: {id_: 1.0 / rank for rank, id_ in enumerate(ranking.passage_ids, start=1)}
+        for ranking in rankings
+        if len(ranking)
+    }
+    return _ranx().Run(hits, name=name)
+
+
+def _ranx() -> Any:
+    """The package, imported without its choice of numba's threading layer, which is not safe between threads."""
     from numba import config
 
     with _IMPORT:
         layer = config.THREADING_LAYER
-        from ranx import evaluate
+        import ranx
 
         config.THREADING_LAYER = layer
-    return evaluate
+    return ranx
 
 
 def _groups_of_one_shape(

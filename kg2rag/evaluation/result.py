@@ -14,6 +14,7 @@ from kg2rag.evaluation import returned_sizes, significance, storage, views
 from kg2rag.evaluation.metrics import Metrics
 from kg2rag.evaluation.oracle_ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.per_query import Group, differences_between, grouped_means, largest_first
+from kg2rag.evaluation.ranx_scores import run_of
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
@@ -162,6 +163,10 @@ class Comparison(report.Tabular, ScoredRuns):
         chosen = others if system is None else [self.require_system(system)]
         table = differences_between(self.per_query, self.require_metric(metric), chosen, reference)
         return largest_first(table, limit)
+
+    def to_ranx(self, system: str) -> Any:
+        """The hits of a system as a `ranx.Run`, which `compare` takes, too; `ranx.Qrels(data.qrels)` has the gold."""
+        return run_of(self.rankings[self.require_system(system)], system)
 
     def waterfall(self, system: str, k: int = 5) -> Waterfall:
         """For each gold passage the stage of the system that lost it; see `kg2rag.waterfall`."""

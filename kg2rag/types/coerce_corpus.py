@@ -140,7 +140,7 @@ def _frame(source: Any) -> Any:
 
 def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of a frame with their values; the index of a pandas frame is the id if no column is."""
-    has_id = not set(id_names).isdisjoint(map(str, frame.columns))
+    has_id = not set(id_names).isdisjoint(str(column).casefold() for column in frame.columns)
     labels = [] if has_id else _index_labels(frame.to_native(), where)
     for row, values in enumerate(frame.iter_rows(named=True)):
         fields = {str(name): plain(value) for name, value in values.items() if not _is_missing(value)}

@@ -71,7 +71,7 @@ def test_unanswerable_questions_are_left_out_and_counted(musique, write):
     ("field", "value", "named"),
     [
         ("is_supporting", False, "is_supporting"),
-        ("is_supporting", "true", r"field 'paragraphs\[0\]\.is_supporting'.*'true'"),
+        ("is_supporting", "perhaps", r"field 'paragraphs\[0\]\.is_supporting'.*'perhaps'"),
         ("paragraph_text", " ", "paragraph 'X'"),
     ],
 )

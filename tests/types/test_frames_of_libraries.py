@@ -49,6 +49,7 @@ def test_documents_of_langchain_and_llamaindex_keep_their_metadata():
         pa.RecordBatch.from_pydict,
         lambda columns: pd.DataFrame(columns).astype({"id": "category"}),
         lambda columns: pd.DataFrame(columns).convert_dtypes(),
+        lambda columns: pd.DataFrame(columns).rename(columns={"id": "ID", "text": "Text"}),
         lambda columns: pl.DataFrame(columns).with_columns(pl.col("id").cast(pl.Categorical)),
         lambda columns: (row for row in pd.DataFrame(columns).to_dict("records")),
     ],
