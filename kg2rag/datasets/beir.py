@@ -185,12 +185,9 @@ def collect(
     passages = list[Passage]()
     empty = set[str]()
     for number, document in enumerate(documents, start=1):
-        title, text = document.title, document.text or ""
-        if title.strip() and not text.strip():
-            notes["documents without text, their title serves as text"] += 1
-            title, text = "", title
-        if text.strip():
-            passages.append(Passage(document.id, title, text, document.id))
+        passage = _passage(document, notes)
+        if passage is not None:
+            passages.append(passage)
         elif ours:
             place = f"{where}, document {number} ({document.id!r})"
             raise DataError(f"{place}: title and text are both empty. Leave it out.")
@@ -205,6 +202,17 @@ def collect(
         raise DataError(f"{where}: none of its {len(texts)} queries has a relevant document.")
     notes["queries without a relevant document in this split left out"] = len(texts) - len(questions)
     return corpus, questions, {note: count for note, count in notes.items() if count}
+
+
+def _passage(document: Document, notes: Counter[str]) -> Passage | None:
+    """A document as a passage; its title serves as text if it has no text. None if it has neither."""
+    text = document.text or ""
+    if text.strip():
+        return Passage(document.id, document.title, text, document.id)
+    if document.title.strip():
+        notes["documents without text, their title serves as text"] += 1
+        return Passage(document.id, document.title)
+    return None
 
 
 @dataclass(frozen=True)

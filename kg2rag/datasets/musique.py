@@ -59,23 +59,20 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    passage_of = dict[int, str]()
+    passages = [_placed_id(paragraph, pool, where) for paragraph in record.paragraphs]
     gold = dict[str, int]()
+    passage_of = dict[int, str]()
     complete = True
-    for place, paragraph in enumerate(record.paragraphs):
-        placed = pool.place(paragraph.title, paragraph.paragraph_text)
-        if placed is not None:
-            number = place if paragraph.idx is None else paragraph.idx
-            if number in passage_of:
-                raise DataError(f"{where}: two paragraphs have the idx {number}.")
-            passage_of[number] = placed.passage.id
-            if paragraph.is_supporting:
-                gold[placed.passage.id] = 1
-        elif paragraph.is_supporting:
-            lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-            raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
-        elif paragraph.paragraph_text.strip():
-            complete = False
+    for place, (paragraph, id_) in enumerate(zip(record.paragraphs, passages, strict=True)):
+        if id_ is None:
+            complete = complete and not paragraph.paragraph_text.strip()
+            continue
+        number = place if paragraph.idx is None else paragraph.idx
+        if number in passage_of:
+            raise DataError(f"{where}: two paragraphs have the idx {number}.")
+        passage_of[number] = id_
+        if paragraph.is_supporting:
+            gold[id_] = 1
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
     type_, hops = _type_and_hops(record)
@@ -89,6 +86,15 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         candidates=tuple(dict.fromkeys(passage_of.values())) if complete else None,
         chain=_chain(record, passage_of, gold),
     )
+
+
+def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
+    """The passage of a paragraph; None for one that the pool does not take. DataError if that one is gold."""
+    placed = pool.place(paragraph.title, paragraph.paragraph_text)
+    if placed is None and paragraph.is_supporting:
+        fault = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
+        raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {fault}.")
+    return None if placed is None else placed.passage.id
 
 
 def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:

@@ -25,8 +25,8 @@ from kg2rag.datasets.documents.blocks import (
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
 from kg2rag.datasets.documents.markdown import markdown_document
-from kg2rag.datasets.words import words
 from kg2rag.text.records import DataError, parse_json
+from kg2rag.text.scripts import words
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
