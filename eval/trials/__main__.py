@@ -10,6 +10,7 @@ Exit code 1 if anything was found. Needs fork and /proc limits: Linux.
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import os
 import sys
@@ -26,7 +27,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="points or names that contain this")
     parser.add_argument("--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried")
     parser.add_argument("--list", action="store_true", help="name the trials and run none")
-    parser.add_argument("--csv", type=Path, help="file for one row a trial")
+    parser.add_argument("--csv", type=Path, help="file for one row a trial, written as they end")
     options = parser.parse_args()
     sys.path[:0] = [str(options.code.resolve()), str(FOLDER.parents[1] / "tests")]
     os.environ.update(TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false")
@@ -41,15 +42,15 @@ def main() -> int:
         return 0
     preload()
     rows = []
-    for trial in wanted:
-        kind, seen = harness.judge(trial)
-        rows.append((trial.point, trial.name, kind, seen.replace("\n", " ")))
-        if kind:
-            print(f"{trial.point}: {trial.name}: {kind}: {rows[-1][3]}", file=sys.stderr, flush=True)
-    if options.csv:
-        import pandas as pd
-
-        pd.DataFrame(rows, columns=["point", "trial", "found", "seen"]).to_csv(options.csv, index=False)
+    with open(options.csv or os.devnull, "w", newline="", encoding="utf-8", buffering=1) as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("point", "trial", "found", "seen"))
+        for trial in wanted:
+            kind, seen = harness.judge(trial)
+            rows.append((trial.point, trial.name, kind, seen.replace("\n", " ")))
+            writer.writerow(rows[-1])
+            if kind:
+                print(f"{trial.point}: {trial.name}: {kind}: {rows[-1][3]}", file=sys.stderr, flush=True)
     print_table(rows, harness.KINDS)
     return int(any(kind for _, _, kind, _ in rows))
 
