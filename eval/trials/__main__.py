@@ -42,7 +42,7 @@ def main() -> int:
         return 0
     preload()
     rows = []
-    with open(options.csv or os.devnull, "w", newline="", encoding="utf-8", buffering=1) as stream:
+    with Path(options.csv or os.devnull).open("w", newline="", encoding="utf-8", buffering=1) as stream:
         writer = csv.writer(stream)
         writer.writerow(("point", "trial", "found", "seen"))
         for trial in wanted:
