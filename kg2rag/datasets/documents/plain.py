@@ -45,29 +45,32 @@ _REWRITTEN = {
         (re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"), r"\1py-class"),  # of Sphinx, not of docutils
         (re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"), r"\1replace:: date"),  # pandoc inserts today's
     ),
-    "asciidoc": ((re.compile(r"(?m)^include::[^\n]*\[[^\n]*\][ \t]*$"), ""),),  # which pandoc insists on reading
+    "asciidoc": ((re.compile(r"(?m)^include::[^\n\[]*+\[[^\n\]]*+\][ \t]*$"), ""),),  # which pandoc insists on reading
 }
 """Format -> patterns of what pandoc would not read, and what stands in their place."""
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
-        r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:[\w:+.-]+:(?=`)|<[^<>\n]*>(?=`)|^[ \t]*\.\. _[^\n]*"
+        r"^[ \t]*\.\.(?= )[^\n]*?::|^[ \t]*:[\w -]+:|:\w[\w+.-]{0,40}+(?::[\w+.-]{1,40}+){0,3}:(?=`)|<[^<>\n]*>(?=`)|"
+        r"^[ \t]*\.\. _[^\n]*"
     ),
     "latex": re.compile(
         r"(?<!\\)%[^\n]*|\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
-        r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]*\])*(?:\{[^{}\n]*\})?|\\[a-zA-Z]+\*?"
+        r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]{0,300}+\])*(?:\{[^{}\n]{0,300}+\})?|\\[a-zA-Z]+\*?"
     ),
-    "org": re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]*\](?=\[)"),
+    "org": re.compile(r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]{0,300}+\](?=\[)"),
     "asciidoc": re.compile(
         r"(?m)^//[^\n]*|^:[\w!-]+:[^\n]*|^\[[^\]\n]*\]$|^(?:ifn?def|ifeval|endif)::\S*?(?=\[|$)|"
-        r"(?:https?|link|xref|image|mailto|kbd|btn|menu|icon)::?[^\s\[\]]+(?=\[)|<<[^<>,\n]*,"
+        r"(?:https?|link|xref|image|mailto|kbd|btn|menu|icon)::?[^\s\[\]]{1,300}+(?=\[)|<<[^<>,\n]*,"
     ),
-    "mediawiki": re.compile(r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S+|<[^<>]*>|<!--.*?-->|__[A-Z]+__"),
-    "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S+"),
-    "typst": re.compile(r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|[\w-]+:(?=\s)"),
+    "mediawiki": re.compile(
+        r"\{\|[^\n]*|\|-[^\n]*|\[\[[^\[\]|\n]*\||\[https?:\S{1,300}+|<[^<>]*>|<!--.{,300}?-->|__[A-Z]+__"
+    ),
+    "textile": re.compile(r"(?m)^(?:h[1-6]|p|bq|bc|pre|fn\d+)[^\s.]*\.+(?= )|\":\S{1,300}+"),
+    "typst": re.compile(r"(?m)^#(?:set|show|import|let)\b[^\n]*|#[\w.]+|//[^\n]*|(?<![\w-])[\w-]{1,40}+:(?=\s)"),
 }
 """Format -> what of its source is markup and no text, for the count of lost words."""
-_OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. [^\n]*?::[^\n]*((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
+_OPTIONS_OF_RST = re.compile(r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*)+)")
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )

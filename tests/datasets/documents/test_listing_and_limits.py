@@ -14,7 +14,7 @@ from kg2rag.compute import Store
 from kg2rag.compute.outputs import write_output
 from kg2rag.datasets import from_folder, from_texts
 from kg2rag.datasets.documents import folder as folder_module
-from kg2rag.datasets.documents import readers
+from kg2rag.datasets.documents import plain, readers
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.reading import read_bytes
 
@@ -129,6 +129,26 @@ def test_hostile_files_take_seconds_and_end_nothing(read):
     assert any("deep words" in passage.text for passage in documents.corpus)
     longest = max(len(passage.text) for passage in documents.corpus)
     assert longest <= 4_100
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.rst", ".. " + "::" * 50_000),
+        ("a.rst", ":a" * 50_000),
+        ("a.tex", "\\begin[" * 20_000),
+        ("a.typ", "a" * 100_000),
+        ("a.adoc", "include::" + "[" * 100_000),
+        ("a.wiki", "[http:" * 20_000),
+        ("a.org", "[[" * 50_000),
+    ],
+)
+def test_light_markup_is_searched_in_a_time_that_grows_with_its_length(monkeypatch, name, text):
+    monkeypatch.setattr(plain, "_pandoc", lambda *_: ("<p>Halina sails.</p>", ""))
+    start = time.process_time()
+    [document] = plain.read_markup(text.encode(), name)
+    assert document.blocks[0].text == "Halina sails."
+    assert time.process_time() - start < 10
 
 
 def test_many_small_files_make_few_files_of_the_store(tmp_path, read):
