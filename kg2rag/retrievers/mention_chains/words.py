@@ -34,6 +34,7 @@ SAMPLE = 256  # passages whose token vectors say what the axes are
 SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
+WINDOWS = 2  # of a long passage, whose tokens are compared with the question's
 BLOCK = 4_096  # passages whose vectors are in memory together
 
 Bytes = NDArray[np.int8]
@@ -66,7 +67,10 @@ class TokenVectors:
     rarity: FloatArray
 
     def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
-        """(m, t) the highest cosine of each wordpiece of the question with one of the passage's best window, or 0."""
+        """(m, t) the highest cosine of each wordpiece of the question with one of the passage's best window, or 0.
+
+        The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the question's.
+        """
         scaled = question.vectors / np.float32(SCALE)
         found: FloatArray = _max_sim(self.vectors, self.indptr, self.windows, rows, scaled, question.weights)
         return found
@@ -173,13 +177,15 @@ def _max_sim(
     """
     n_question, dim = question.shape
     width = -(-n_question // WIDTH) * WIDTH
-    turned = np.zeros((dim, width), dtype=np.float32)
+    turned, mean = np.zeros((dim, width), dtype=np.float32), np.zeros(dim)
     turned[:, :n_question] = question.T
+    for piece in range(n_question):
+        mean += weights[piece] * question[piece]
     found = np.zeros((rows.shape[0], n_question))
     best, sums = np.empty(width, dtype=np.float32), np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
         highest = -np.inf
-        for window in range(windows[rows[i]], windows[rows[i] + 1]):
+        for window in _nearest_windows(vectors, indptr, windows[rows[i]], windows[rows[i] + 1], mean):
             best[:] = -np.inf
             for token in range(indptr[window], indptr[window + 1]):
                 sums[:] = 0.0
@@ -198,6 +204,25 @@ def _max_sim(
                 highest = total
                 found[i] = best[:n_question]
     return found
+
+
+@numba.njit(cache=True)
+def _nearest_windows(vectors: Bytes, indptr: IntArray, first: int, end: int, question: FloatArray) -> IntArray:
+    """At most `WINDOWS` of some windows, those whose token vectors added up lie nearest to `question`, (dim,)."""
+    if end - first <= WINDOWS:
+        return np.arange(first, end)
+    cosines = np.empty(end - first)
+    for window in range(first, end):
+        total = np.zeros(question.shape[0], dtype=np.int32)
+        for token in range(indptr[window], indptr[window + 1]):
+            for axis in range(question.shape[0]):
+                total[axis] += vectors[token, axis]
+        product, square = 0.0, 1.0
+        for axis in range(question.shape[0]):
+            product += total[axis] * question[axis]
+            square += float(total[axis]) * total[axis]
+        cosines[window - first] = product / np.sqrt(square)
+    return first + np.argsort(-cosines, kind="mergesort")[:WINDOWS]
 
 
 def digest(question: str) -> str:
