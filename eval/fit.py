@@ -92,15 +92,14 @@ def examples_of(data: QADataset, leave_out: Collection[str], encoder: SentenceEn
                     continue
                 needed = [sorted(rows) for rows in data.gold_rows(question).values()]
                 gold = np.isin(searched.evidence.rows, [row for rows in needed for row in rows])
-                scores = {"bm25": searched.found.bm25, "dense": searched.found.cosine, "walk": searched.found.walk}
-                first = {name: searched.found.first(each, FIRST) for name, each in scores.items()}
+                searches = {name: getattr(searched.found, name) for name in ("bm25", "dense", "walk")}
                 found.append(
                     Example(
                         searched.evidence,
                         gold,
                         question.text,
                         needed,
-                        {name: rows[scores[name][rows] > 0].tolist() for name, rows in first.items()},
+                        {name: hits.rows[:FIRST].tolist() for name, hits in searches.items()},
                     )
                 )
             bar.update(len(block))

@@ -17,6 +17,8 @@ MARGIN = 32  # candidates beyond k that FAISS is asked for; more if they do not 
 ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
+BLAS_QUERIES = 4
+"""From so many on, a product of matrices takes less time than a pass over the vectors for each query."""
 BLOCK_ROWS = 512  # in float64 at once, 1.5 MB, which a cache holds
 
 
@@ -36,13 +38,14 @@ class DenseIndex:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)  # a mapped array stays one
 
     def search(
-        self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
+        self, queries: Matrix, k: int | Sequence[int], candidates: Sequence[IntArray | None] | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
         """The `k` nearest rows of each query, best first, equal cosines by row.
 
         Parameters
         ----------
         queries : (n_queries, dim), rows of norm 1.
+        k : at least 1; one number for all queries, or one for each.
         candidates : for each query the rows that it may return, which are then all scored; None for all rows.
 
         Returns
@@ -51,30 +54,33 @@ class DenseIndex:
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
+        depths = np.broadcast_to(k, len(queries))
         rows_of: list[Any] = list(candidates or [None] * len(queries))
         unrestricted = [i for i, rows in enumerate(rows_of) if rows is None]
         if unrestricted:
-            near = self._near(np.ascontiguousarray(queries[unrestricted], dtype=np.float32), k)
+            near = self._near(np.ascontiguousarray(queries[unrestricted], dtype=np.float32), depths[unrestricted])
             for i, rows in zip(unrestricted, near, strict=True):
                 rows_of[i] = rows
         results = []
-        for query, rows in zip(queries, rows_of, strict=True):
+        for query, rows, depth in zip(queries, rows_of, depths, strict=True):
             scores = self.cosines(query, rows)
-            order = canonical_order(rows, scores)[:k]
+            order = canonical_order(rows, scores)[:depth]
             results.append((rows[order], scores[order]))
         return results
 
-    def _near(self, queries: Matrix, k: int) -> list[IntArray]:
-        """The rows among which the `k` nearest of each query are, and all that tie with these."""
+    def _near(self, queries: Matrix, depths: IntArray) -> list[IntArray]:
+        """The rows among which the nearest of each query are, `depths` of them, and all that tie with these."""
         import faiss
 
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
-        n_rows, depth = len(self.vectors), k + MARGIN
-        while depth < n_rows:
-            scores, rows = faiss.knn(queries, self.vectors, depth, metric=faiss.METRIC_INNER_PRODUCT)
-            if (scores[:, k - 1] > scores[:, -1] + ROUNDING).all():
-                return list(rows)
-            depth *= 4
+        faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES
+        n_rows, width = len(self.vectors), int(depths.max()) + MARGIN
+        while width < n_rows:
+            scores, rows = faiss.knn(queries, self.vectors, width, metric=faiss.METRIC_INNER_PRODUCT)
+            least = scores[np.arange(len(queries)), depths - 1] - ROUNDING
+            if (scores[:, -1] < least).all():
+                return [near[cosines >= cut] for near, cosines, cut in zip(rows, scores, least, strict=True)]
+            width *= 4
         return [np.arange(n_rows)] * len(queries)
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:

@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
-from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.mention_chains.words import QuestionTokens, naming_index, token_index
 from kg2rag.text.normalisation import FUNCTION_WORDS
-from kg2rag.types import FloatArray, IntArray, Matrix, top_with_ties
+from kg2rag.types import FloatArray, IntArray, top_with_ties
 
 _TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
 _PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
@@ -98,72 +98,63 @@ def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
     return words, runs
 
 
+class Hits(NamedTuple):
+    """The rows that a search has found, best first, equal scores by row; and their scores."""
+
+    rows: IntArray
+    scores: FloatArray
+
+    @property
+    def best(self) -> float:
+        """The highest score; 0 without a hit."""
+        return float(self.scores[0]) if len(self.scores) else 0.0
+
+
+def best_hits(rows: IntArray, scores: FloatArray, k: int) -> Hits:
+    """The first `k` of some scored rows, of those that score above 0."""
+    first = top_with_ties(scores, k)
+    first = first[scores[first] > 0]
+    order = first[np.lexsort((rows[first], -scores[first]))][:k]
+    return Hits(rows[order], scores[order])
+
+
 @dataclass(frozen=True)
 class Searches:
-    """What three searches found for one query; (n_passages,) each. Only `allowed` ones count.
+    """The first hits of three searches for one query, among the passages that it may return.
 
     Attributes
     ----------
-    allowed : corpus rows that the query may return, ascending.
-    walk, cosine, bm25 : share of the walk, cosine with the question, BM25.
-    phrases : (n_phrases, dim) the vectors of its sub-phrases.
+    walk, bm25 : by the share of the walk and by BM25; only hits above 0.
+    dense : by cosine with the question.
     """
 
-    allowed: IntArray
-    walk: FloatArray
-    cosine: FloatArray
-    bm25: FloatArray
-    phrases: Matrix
+    walk: Hits
+    dense: Hits
+    bm25: Hits
 
     def candidates(self, walk: int, dense: int, bm25: int) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The first so many rows of each search, ascending, each once; and (m,) which of them only the walk found.
-
-        None that walk or BM25 gives 0.
-        """
-        walked, worded = (
-            rows[scores[rows] > 0]
-            for scores, k in ((self.walk, walk), (self.bm25, bm25))
-            for rows in [self.first(scores, k)]
-        )
-        texts = np.concatenate([worded, self.first(self.cosine, dense)])
-        rows = np.unique(np.concatenate([walked, texts]))
+        """The first rows of each search, ascending, each once; and (m,) which of them only the walk has."""
+        texts = np.concatenate([self.bm25.rows[:bm25], self.dense.rows[:dense]])
+        rows = np.unique(np.concatenate([self.walk.rows[:walk], texts]))
         return rows, ~np.isin(rows, texts)
 
-    def first(self, scores: FloatArray, k: int) -> IntArray:
-        """The `k` best allowed rows, equal scores by row."""
-        rows = self.allowed[top_with_ties(scores[self.allowed], k)]
-        return rows[np.lexsort((rows, -scores[rows]))][:k]
 
+def phrase_restart(
+    nearest: Sequence[Hits], *, weight: float, temperature: float, fit_temperature: float
+) -> NodeWeights:
+    """What the sub-phrases of a question add to where its walk starts.
 
-def phrase_restarts(
-    kb: KnowledgeBase,
-    vectors: Sequence[Matrix],
-    masks: Sequence[IntArray | None],
-    *,
-    seeds: int,
-    weight: float,
-    temperature: float,
-    fit_temperature: float,
-) -> list[NodeWeights]:
-    """What sub-phrases add to where each walk starts.
-
-    The `seeds` passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
-    cosines / temperature.
-
-    Parameters
-    ----------
-    vectors : (n_phrases, dim) of each query's phrases. masks : the rows that each query may return.
+    The passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
+    cosines / temperature. `nearest` has the hits of each phrase.
     """
-    starts: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in vectors]
-    owner = np.repeat(np.arange(len(vectors)), [len(each) for each in vectors])
-    masked = [masks[i] for i in owner.tolist()]
-    nearest = kb.dense.search(np.concatenate(vectors), seeds, masked) if len(owner) else []
-    for i, (rows, cosines) in zip(owner.tolist(), nearest, strict=True):
-        if len(rows):
-            share = np.exp((cosines - cosines[0]) / temperature)
-            starts[i].append((rows, weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum()))
-    nothing = (np.empty(0, dtype=np.int64), np.empty(0))
-    return [NodeWeights.of(*map(np.concatenate, zip(nothing, *found, strict=True))) for found in starts]
+    nodes, weights = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for rows, cosines in nearest:
+        if not len(rows):
+            continue
+        share = np.exp((cosines - cosines[0]) / temperature)
+        nodes.append(rows)
+        weights.append(weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum())
+    return NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
 
 
 @dataclass(frozen=True)
@@ -200,21 +191,38 @@ class Evidence:
         return {"titles": self.titles, "linked": float(shares.max(0).mean())}
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """The m passages of one question that are worth ranking, with their scores by each search, (m,) each.
+
+    Attributes
+    ----------
+    rows : corpus rows, ascending.
+    walk, bm25 : the share of the walk, and BM25.
+    cosines : (1 + n_phrases, m) with the question and with its sub-phrases.
+    """
+
+    rows: IntArray
+    walk: FloatArray
+    bm25: FloatArray
+    cosines: FloatArray
+
+
 def evidence(
-    kb: KnowledgeBase, text: str, vector: Matrix, found: Searches, rows: IntArray, tokens: QuestionTokens | None
+    kb: KnowledgeBase, text: str, candidates: Candidates, searches: Searches, tokens: QuestionTokens | None
 ) -> Evidence:
-    """The evidence of one question, whose vector is (dim,), about the candidates in `rows`."""
-    phrases = found.phrases if len(found.phrases) else vector[None]
+    """The evidence of one question about its candidates."""
+    rows, cosine = candidates.rows, candidates.cosines[0]
     shared, title = naming_index(kb).shared(text, rows)
     single = {
-        "bm25": relative(found.bm25, rows, found.allowed),
-        "walk_gap": walk_gap(found.walk, rows),
-        "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
-        "bm25_score": found.bm25[rows],
-        "cosine": found.cosine[rows].astype(np.float64),
+        "bm25": relative(candidates.bm25, searches.bm25.best),
+        "walk_gap": walk_gap(candidates.walk, searches.walk.best),
+        "dense_rank": reciprocal_rank(cosine, searches.dense.scores),
+        "bm25_score": candidates.bm25,
+        "cosine": cosine,
     }
-    cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
-    known = Evidence(rows, single, cosines, shared, title, named(kb, text, rows))
+    phrases = candidates.cosines[1:] if len(candidates.cosines) > 1 else candidates.cosines
+    known, index = Evidence(rows, single, phrases, shared, title, named(kb, text, rows)), token_index(kb)
     if tokens is None or index is None:
         return known
     similarities = index.max_sim(tokens, rows)
@@ -228,24 +236,25 @@ def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
     return min(sum(bool(np.isin(kb.mentions.pages_of(key), rows).any()) for key in keys), 2) / 2
 
 
-def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:
-    """The score, divided by the highest allowed one: in [0, 1]; 0 where that is 0."""
-    highest = float(scores[allowed].max())
-    return scores[rows] / highest if highest > 0 else np.zeros(len(rows))
+def relative(scores: FloatArray, highest: float) -> FloatArray:
+    """The scores, divided by the highest: in [0, 1]; 0 if that is 0."""
+    return scores / highest if highest > 0 else np.zeros(len(scores))
 
 
-def walk_gap(walk: FloatArray, rows: IntArray) -> FloatArray:
-    """ln(share of the walk / the largest share), at least `LEAST_GAP`; 0 where the walk reached nothing."""
-    largest = float(walk.max())
+def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
+    """ln(share of the walk / the largest share), at least `LEAST_GAP`; 0 if the walk reached nothing."""
     if largest <= 0:
-        return np.zeros(len(rows))
-    gap: FloatArray = np.maximum(np.log(np.maximum(walk[rows], 1e-9)) - np.log(largest), LEAST_GAP)
+        return np.zeros(len(shares))
+    gap: FloatArray = np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP)
     return gap
 
 
-def reciprocal_rank(cosine: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:
-    """1 / rank by cosine among the allowed passages, from 1; equal cosines share the better rank."""
-    above = np.searchsorted(np.sort(-cosine[allowed]), -cosine[rows])
+def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
+    """1 / rank by cosine, from 1; equal cosines share the better rank.
+
+    `nearest` : the highest cosines, falling; all below them have the rank that follows the last of these.
+    """
+    above = np.searchsorted(-nearest, -cosines)
     return np.reciprocal(1.0 + above.astype(np.float64))
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice, starmap
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -32,7 +32,16 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
-from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts, sub_phrases
+from kg2rag.retrievers.mention_chains.candidates import (
+    Candidates,
+    Evidence,
+    Hits,
+    Searches,
+    best_hits,
+    evidence,
+    phrase_restart,
+    sub_phrases,
+)
 from kg2rag.retrievers.mention_chains.chains import (
     DEFAULT,
     LEAST,
@@ -198,26 +207,44 @@ class MentionChains(VectorRetriever):
 
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
-        questions, phrases = self._encoded(queries)
-        masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
-        cosines = all_cosines(vectors, kb.vectors)
-        n = len(kb.corpus)
-        allowed = [np.arange(n) if mask is None else mask for mask in masks]
-        restarts = self._restarts(queries, walker, cosines, allowed, phrases)
+        questions, vectors = self._encoded(queries)
+        masks = kb.candidates(queries)
+        nearest = self._nearest(vectors, masks)
+        restarts = self._restarts(queries, walker, nearest)
         walked = walker.walks(restarts, masks)
         lexical, coefficients = kb.lexical(LEXICAL), read_coefficients(self.coefficients)
         for i, (query, tokens) in enumerate(zip(queries, questions, strict=True)):
-            if not len(allowed[i]):
+            if not len(nearest[i][0].rows):
                 yield None
                 continue
-            scores = lexical.scores(query.text)
-            found = Searches(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
-            rows, only_walked = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
-            known = evidence(kb, query.text, vectors[i], found, rows, tokens)
+            shares, scores = walked[i].reached(len(kb.corpus)), lexical.scores(query.text)
+            mask = masks[i]
+            worded = top_with_ties(scores, self._first) if mask is None else mask
+            searches = Searches(
+                best_hits(shares.nodes, shares.weights, self._first),
+                nearest[i][0],
+                best_hits(worded, scores[worded], self._first),
+            )
+            rows, only_walked = searches.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
+            candidates = Candidates(rows, shares.at(rows), scores[rows], all_cosines(vectors[i], kb.vectors[rows]))
+            known = evidence(kb, query.text, candidates, searches, tokens)
             paths = walker.paths(rows, walked[i], restarts[i])
             ranker = coefficients.ranker(tokens=known.max_sim is not None)
             start, trust, chains = self._chains(known, ranker)
-            yield Searched(found, known, trust, ranker.order(trust), start, chains, paths, only_walked)
+            yield Searched(searches, known, trust, ranker.order(trust), start, chains, paths, only_walked)
+
+    @property
+    def _first(self) -> int:
+        """How many hits of each search are kept."""
+        return max(self.depth, self.dense_seeds, self.walk_depth, self.dense_depth, self.bm25_depth)
+
+    def _nearest(self, vectors: Sequence[Matrix], masks: Sequence[IntArray | None]) -> list[list[Hits]]:
+        """For each query the passages nearest to it, then those nearest to each of its phrases: one search for all."""
+        sizes = list(map(len, vectors))
+        depths = [depth for size in sizes for depth in [self._first, *[self.phrase_seeds] * (size - 1)]]
+        scopes = [mask for mask, size in zip(masks, sizes, strict=True) for _ in range(size)]
+        found = starmap(Hits, self.kb.dense.search(np.concatenate(vectors), depths, scopes))
+        return [list(islice(found, size)) for size in sizes]
 
     def _chains(self, known: Evidence, ranker: Ranker) -> tuple[FloatArray, float, Chains | None]:
         """The log-odds of the single candidates, how far chains are trusted, and the chains."""
@@ -228,42 +255,39 @@ class MentionChains(VectorRetriever):
         return start, ranker.trust(known.gate(start)), chains_of(known, start, ranker, beam)
 
     def _restarts(
-        self,
-        queries: Sequence[Query],
-        walker: MentionPPR,
-        cosines: FloatArray,
-        allowed: Sequence[IntArray],
-        phrases: Sequence[Matrix],
+        self, queries: Sequence[Query], walker: MentionPPR, nearest: Sequence[Sequence[Hits]]
     ) -> list[NodeWeights]:
         """Where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
-        ids, first = self.kb.corpus.ids, self.dense_seeds
-        nearest = [rows[top_with_ties(cosine[rows], first)] for cosine, rows in zip(cosines, allowed, strict=True)]
+        ids, seeds = self.kb.corpus.ids, self.dense_seeds
         dense = [
-            Ranking.from_scores(query.id, rows, cosine[rows], ids).top(first)
-            for query, cosine, rows in zip(queries, cosines, nearest, strict=True)
+            Ranking.from_scores(query.id, question.rows[:seeds], question.scores[:seeds], ids)
+            for query, (question, *_) in zip(queries, nearest, strict=True)
         ]
-        near = phrase_restarts(
-            self.kb,
-            phrases,
-            self.kb.candidates(queries),
-            seeds=self.phrase_seeds,
-            weight=self.phrase_weight,
-            temperature=self.dense_temperature,
-            fit_temperature=self.phrase_temperature,
-        )
-        return [start.plus(more) for start, more in zip(walker.restarts(queries, dense)[0], near, strict=True)]
+        starts, _ = walker.restarts(queries, dense)
+        near = [
+            phrase_restart(
+                phrases,
+                weight=self.phrase_weight,
+                temperature=self.dense_temperature,
+                fit_temperature=self.phrase_temperature,
+            )
+            for _, *phrases in nearest
+        ]
+        return [start.plus(more) for start, more in zip(starts, near, strict=True)]
 
     def _encoded(self, queries: Sequence[Query]) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
-        """The tokens of the queries, None without token vectors, and their phrases, (n_phrases, dim) each.
+        """The tokens of the queries, None without token vectors; and (1 + n_phrases, dim) of each and its phrases.
 
         Tokens come first: their passes give the vectors of queries and phrases, too.
         """
-        phrases = [sub_phrases(query.text, self.max_phrases) for query in queries]
-        texts, every = [query.text for query in queries], list(chain.from_iterable(phrases))
-        known = token_index(self.kb) is not None
-        tokens = question_tokens(self.kb, texts, every) if known else [None] * len(queries)
-        vectors = self.kb.encode_once([*texts, *every], "query")[len(texts) :]
-        return tokens, np.split(vectors, np.cumsum(list(map(len, phrases)))[:-1])
+        texts = [query.text for query in queries]
+        phrases = [sub_phrases(text, self.max_phrases) for text in texts]
+        tokens: Sequence[QuestionTokens | None] = [None] * len(queries)
+        if token_index(self.kb) is not None:
+            tokens = question_tokens(self.kb, texts, list(chain.from_iterable(phrases)))
+        every = [text for question, parts in zip(texts, phrases, strict=True) for text in (question, *parts)]
+        ends = np.cumsum([1 + len(parts) for parts in phrases])
+        return tokens, np.split(self.kb.encode_once(every, "query"), ends[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
         """Candidates in their order, "walk" if only it found them; below them the nearest other passages."""
@@ -271,8 +295,8 @@ class MentionChains(VectorRetriever):
         if searched is None:
             return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
         rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
-        beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
-        beyond = beyond[~np.isin(beyond, rows)]
+        nearest = searched.found.dense.rows
+        beyond = nearest[~np.isin(nearest, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
         parts = {**searched.levels, **searched.evidence.single, **(chains.step if chains else {})}
         single = searched.only_walked

@@ -32,6 +32,15 @@ def test_the_nearest_rows_are_those_of_brute_force(k: int, n_queries: int) -> No
     assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, k) for query in queries]
 
 
+def test_each_query_has_as_many_rows_as_it_asks_for() -> None:
+    vectors, queries, depths = unit(400), unit(3, seed=1), [100, 1, 7]
+    found = DenseIndex(vectors).search(queries, depths, [None, None, np.arange(50)])
+    assert [rows.tolist() for rows, _ in found] == [
+        slow(vectors, query, k, rows)
+        for query, k, rows in zip(queries, depths, [None, None, np.arange(50)], strict=True)
+    ]
+
+
 def test_cosines_stand_beside_their_rows_best_first() -> None:
     index = DenseIndex(np.array([[1, 0], [0, 1], [-1, 0], [0.6, 0.8]], dtype=np.float32))
     ((rows, found),) = index.search(np.array([[1, 0]], dtype=np.float32), 9)

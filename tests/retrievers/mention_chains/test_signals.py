@@ -25,23 +25,25 @@ EVERY = np.arange(3)
 
 
 def test_bm25_is_relative_to_the_best_that_the_query_may_return() -> None:
-    scores = np.array([8.0, 2.0, 4.0])
-    assert relative(scores, EVERY, EVERY).tolist() == [1, 0.25, 0.5]
-    assert relative(scores, np.array([1]), np.array([1, 2])).tolist() == [0.5]
-    assert relative(np.zeros(3), EVERY, EVERY).tolist() == [0, 0, 0]
+    assert relative(np.array([8.0, 2.0, 4.0]), 8.0).tolist() == [1, 0.25, 0.5]
+    assert relative(np.array([2.0]), 4.0).tolist() == [0.5]
+    assert relative(np.zeros(3), 0.0).tolist() == [0, 0, 0]
 
 
 def test_the_walk_gap_is_the_logarithm_of_the_share_of_the_best_and_bounded() -> None:
     walk = np.array([0.5, 0.05, 0.0])
-    assert walk_gap(walk, EVERY).tolist() == pytest.approx([0, np.log(0.1), -10])
-    assert walk_gap(np.zeros(3), EVERY).tolist() == [0, 0, 0]
+    assert walk_gap(walk, 0.5).tolist() == pytest.approx([0, np.log(0.1), -10])
+    assert walk_gap(np.zeros(3), 0.0).tolist() == [0, 0, 0]
 
 
 def test_the_dense_rank_is_reciprocal_among_what_the_query_may_return() -> None:
-    cosine = np.array([0.9, 0.1, 0.5])
-    assert reciprocal_rank(cosine, EVERY, EVERY).tolist() == pytest.approx([1, 1 / 3, 1 / 2])
-    assert reciprocal_rank(cosine, np.array([1]), np.array([1, 2])).tolist() == [0.5]
-    assert reciprocal_rank(np.array([0.5, 0.5]), np.array([0, 1]), np.array([0, 1])).tolist() == [1, 1]
+    nearest = np.array([0.9, 0.5, 0.1])
+    assert reciprocal_rank(np.array([0.9, 0.1, 0.5]), nearest).tolist() == pytest.approx([1, 1 / 3, 1 / 2])
+    assert reciprocal_rank(np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist() == [1, 1]
+
+
+def test_a_passage_that_is_none_of_the_nearest_ranks_right_below_them() -> None:
+    assert reciprocal_rank(np.array([0.2, 0.1, 0.5]), np.array([0.9, 0.5, 0.4])).tolist() == [1 / 4, 1 / 4, 1 / 2]
 
 
 def test_naming_words_are_capitalised_or_long_numbers() -> None:
@@ -81,6 +83,16 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
     assert parted.max_sim(question, EVERY).tolist() == pytest.approx(
         np.array([[0, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6
     )
+
+
+def test_of_a_long_passage_the_windows_nearest_to_the_question_are_compared() -> None:
+    # Four windows of one passage: the second has the question's word among others, the last two nothing else.
+    vectors = np.zeros((7, 64), np.int8)
+    for token, axis in enumerate([1, 0, 2, 3, 4, 0, 0]):
+        vectors[token, axis] = 100 if token < 5 else 90
+    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, np.array([0, 1, 5, 6, 7]), np.array([0, 4]), np.ones(5))
+    question = QuestionTokens(np.eye(1, 64, dtype=np.float32), np.array([1.0]))
+    assert index.max_sim(question, np.array([0])).tolist() == [[pytest.approx(90 / 127)]]
 
 
 def test_titles_count_once_with_their_capitals_and_only_those_of_candidates(kb_of: Build) -> None:
