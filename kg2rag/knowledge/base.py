@@ -145,9 +145,8 @@ class KnowledgeBase:
 
     @cached_property
     def vectors(self) -> Matrix:
-        """(n_passages, dim): the contents of every passage, encoded; read-only. The time it takes is announced."""
-        announce(self.corpus, self.embedder, self.store)
-        return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
+        """(n_passages, dim): the contents of every passage, encoded; read-only."""
+        return self._encoded("passages", self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
 
     @property
     def dense(self) -> DenseIndex:
@@ -176,7 +175,7 @@ class KnowledgeBase:
         return self.cached("triple vectors", built)
 
     def _over(self, what: str, texts: Sequence[str]) -> DenseIndex:
-        return DenseIndex(self._encoded(texts, {what: self.graph.fingerprint}))
+        return DenseIndex(self._encoded(what, texts, {what: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
@@ -295,10 +294,11 @@ class KnowledgeBase:
             self.counts["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
-    def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
-        """Vectors of texts that depend only on `key`; of many, mapped."""
+    def _encoded(self, name: str, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
+        """Vectors of texts that depend only on `key`; of many, mapped. The time it takes is announced."""
         self.counts["encodings"] += 1
         self.counts["builds"] += 1
+        announce(name, texts, self.embedder, self.store)
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:

@@ -17,6 +17,7 @@ MARGIN = 32  # candidates beyond k that FAISS is asked for; more if they do not 
 ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
+UNREACHED = 2**31 - 1
 BLAS_QUERIES = 4
 """From so many on, a product of matrices takes less time than a pass over the vectors for each query."""
 BLOCK_ROWS = 512  # in float64 at once, 1.5 MB, which a cache holds
@@ -73,7 +74,8 @@ class DenseIndex:
         import faiss
 
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
-        faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES
+        # Versions of FAISS count this threshold in other units, so that it decides nothing here.
+        faiss.cvar.distance_compute_blas_threshold = 1 if len(queries) >= BLAS_QUERIES else UNREACHED
         n_rows, width = len(self.vectors), int(depths.max()) + MARGIN
         while width < n_rows:
             scores, rows = faiss.knn(queries, self.vectors, width, metric=faiss.METRIC_INNER_PRODUCT)

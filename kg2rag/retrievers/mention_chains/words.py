@@ -9,6 +9,7 @@ vectors are built once a corpus and memory-mapped from the store.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from kg2rag.compute import SentenceEncoder, save_rows
 from kg2rag.compute.atomic_write import mapped
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce_seconds
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
@@ -130,7 +132,10 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     frequency, lengths, windows = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0], [0]
     contents, n = kb.corpus.streamed_contents, len(kb.corpus)
     sample = range(0, n, -(-n // SAMPLE))
+    start = time.perf_counter()
     known = dict(zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True))
+    seconds = (time.perf_counter() - start) / len(sample) * (n - len(sample))
+    announce_seconds("passages and their tokens", n, seconds)
     axes = principal_axes([vectors for _, vectors in known.values()])
 
     def as_bytes(vectors: Matrix) -> Bytes:
