@@ -92,7 +92,7 @@ def examples_of(data: QADataset, leave_out: Collection[str], encoder: SentenceEn
                     continue
                 needed = [sorted(rows) for rows in data.gold_rows(question).values()]
                 gold = np.isin(searched.evidence.rows, [row for rows in needed for row in rows])
-                searches = {name: getattr(searched.found, name) for name in ("bm25", "dense", "walk")}
+                searches = {name: getattr(searched.searches, name) for name in ("bm25", "dense", "walk")}
                 found.append(
                     Example(
                         searched.evidence,

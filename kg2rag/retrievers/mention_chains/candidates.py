@@ -57,7 +57,7 @@ def sub_phrases(question: str, most: int) -> list[str]:
     have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
     """
     words, runs = _runs(question)
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     room = CHARACTERS
     for length in range(1, len(runs) + 1):
         full = False
@@ -65,18 +65,18 @@ def sub_phrases(question: str, most: int) -> list[str]:
             if end - start < 2 or (start == 0 and end == len(words)):
                 continue
             phrase = _POSSESSIVE.sub("", " ".join(words[start:end]))
-            if phrase in found:
+            if phrase in phrases:
                 continue
-            if len(found) == most:
-                return list(found)
+            if len(phrases) == most:
+                return list(phrases)
             if len(phrase) > room:
                 full = True
                 continue
-            found[phrase] = None
+            phrases[phrase] = None
             room -= len(phrase)
         if full:
             break
-    return list(found)
+    return list(phrases)
 
 
 def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
@@ -147,7 +147,8 @@ def phrase_restart(
     The passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
     cosines / temperature. `nearest` has the hits of each phrase.
     """
-    nodes, weights = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    nodes = [np.empty(0, dtype=np.int64)]
+    weights = [np.empty(0)]
     for rows, cosines in nearest:
         if not len(rows):
             continue
@@ -208,11 +209,12 @@ class Candidates:
     cosines: FloatArray
 
 
-def evidence(
+def find_evidence(
     kb: KnowledgeBase, text: str, candidates: Candidates, searches: Searches, tokens: QuestionTokens | None
 ) -> Evidence:
     """The evidence of one question about its candidates."""
-    rows, cosine = candidates.rows, candidates.cosines[0]
+    rows = candidates.rows
+    cosine, *phrase_cosines = candidates.cosines
     shared, title = naming_index(kb).shared(text, rows)
     single = {
         "bm25": relative(candidates.bm25, searches.bm25.best),
@@ -221,13 +223,14 @@ def evidence(
         "bm25_score": candidates.bm25,
         "cosine": cosine,
     }
-    phrases = candidates.cosines[1:] if len(candidates.cosines) > 1 else candidates.cosines
-    known, index = Evidence(rows, single, phrases, shared, title, named(kb, text, rows)), token_index(kb)
+    phrases = np.array(phrase_cosines or [cosine])
+    without_tokens = Evidence(rows, single, phrases, shared, title, named(kb, text, rows))
+    index = token_index(kb)
     if tokens is None or index is None:
-        return known
+        return without_tokens
     similarities = index.max_sim(tokens, rows)
     single["tokens"] = weighted(similarities, tokens.weights)
-    return replace(known, max_sim=similarities, weights=tokens.weights)
+    return replace(without_tokens, max_sim=similarities, weights=tokens.weights)
 
 
 def named(kb: KnowledgeBase, text: str, rows: IntArray) -> float:
@@ -260,8 +263,8 @@ def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
 
 def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
     """Sum over wordpieces of weight · similarity, (..., t) -> (...); not by BLAS, see `compute.cosines`."""
-    found: FloatArray = np.einsum("...t,t->...", similarities, weights)
-    return found
+    sums: FloatArray = np.einsum("...t,t->...", similarities, weights)
+    return sums
 
 
 def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float) -> dict[str, FloatArray]:
@@ -288,6 +291,6 @@ def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperat
         "title_words": evidence.title_words[sets].max(axis=1),
     }
     if evidence.max_sim is not None and evidence.weights is not None:
-        seen = evidence.max_sim[sets].max(axis=1)
-        signals["tokens_joint"] = weighted(np.maximum(evidence.max_sim, seen[:, None]), evidence.weights)
+        similarities = evidence.max_sim[sets].max(axis=1)
+        signals["tokens_joint"] = weighted(np.maximum(evidence.max_sim, similarities[:, None]), evidence.weights)
     return signals

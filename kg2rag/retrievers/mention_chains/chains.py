@@ -34,7 +34,8 @@ WITHOUT_TOKENS = "the embedder gives no token vectors: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
 DEFAULT = "default"
 FORMAT = 4
-WITH, WITHOUT = "with_tokens", "without_tokens"
+WITH = "with_tokens"
+WITHOUT = "without_tokens"
 LEAST = 4  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none
 
@@ -57,9 +58,19 @@ class Linear:
     @property
     def formula(self) -> str:
         """The sum as `types.formulas` writes it; a coefficient below 0 as (0 - …), none that is 0."""
-        signed = {name: number(c) if c > 0 else f"(0 - {number(-c)})" for name, c in self.coefficients.items() if c}
-        terms = [f"{shown} · {name}" if shown != "1" else name for name, shown in signed.items()]
-        return " + ".join([*terms, *([number(self.intercept)] if self.intercept else [])])
+        terms = [_term(coefficient, name) for name, coefficient in self.coefficients.items() if coefficient]
+        if self.intercept:
+            terms.append(number(self.intercept))
+        return " + ".join(terms)
+
+
+def _term(coefficient: float, name: str) -> str:
+    """A product of a `Linear.formula`."""
+    if coefficient < 0:
+        return f"(0 - {number(-coefficient)}) · {name}"
+    if number(coefficient) == "1":
+        return name
+    return f"{number(coefficient)} · {name}"
 
 
 @dataclass(frozen=True)
@@ -137,17 +148,17 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
     """The model in a table that has a finite number for each of its signals and for the intercept, and no more."""
-    given = section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
-    if not isinstance(given, Mapping):
+    model = section.get(table.rpartition(".")[2]) if isinstance(section, Mapping) else None
+    if not isinstance(model, Mapping):
         raise ParameterError(f"coefficients {file!r}: there is no table [{table}]. Fit them anew.")
     allowed = ("intercept", *names)
-    for key in (*given, *allowed):
+    for key in (*model, *allowed):
         if key not in allowed:
             raise ParameterError(f"coefficients {file!r}: [{table}] has {key!r}. Known: {', '.join(allowed)}.")
-        value = given.get(key)
+        value = model.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise ParameterError(f"coefficients {file!r}: {key} in [{table}] must be a finite number, not {value!r}.")
-    return Linear({name: float(given[name]) for name in names}, float(given["intercept"]))
+    return Linear({name: float(model[name]) for name in names}, float(model["intercept"]))
 
 
 @dataclass(frozen=True)
@@ -205,13 +216,18 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     signals = step_signals(evidence, start, first[:, None], beam.gain_temperature)
     pair = -np.logaddexp(0, -start)[first][:, None] + ranker.step(signals)
     pair[np.arange(len(first)), first] = -np.inf
-    best, places = pair.argmax(axis=0), np.arange(len(start))
+    best = pair.argmax(axis=0)
+    places = np.arange(len(start))
     second = pair[best, places]
     pairs = _best_sets(pair, first[:, None], 3 * beam.width, beam.width)
-    third, walk_named = _continued(evidence, start, ranker, beam, pairs), evidence.single["walk_gap"] * evidence.titles
     continues = np.isfinite(second)
+    levels = {
+        "second": np.where(continues, second, NO_SOURCE),
+        "third": _continued(evidence, start, ranker, beam, pairs),
+        "walk_named": evidence.single["walk_gap"] * evidence.titles,
+    }
     return Chains(
-        {"second": np.where(continues, second, NO_SOURCE), "third": third, "walk_named": walk_named},
+        levels,
         np.where(continues, first[best], -1),
         {name: column[best, places] for name, column in signals.items() if name != "start"},
         pairs,
@@ -264,7 +280,7 @@ class Searched:
     only_walked : (m,) which candidates neither words nor vectors found.
     """
 
-    found: Searches
+    searches: Searches
     evidence: Evidence
     trust: float
     order: Linear
@@ -289,18 +305,20 @@ class Searched:
         """Corpus row of a candidate -> that of the passage that it continues."""
         if self.chains is None:
             return {}
-        rows, source = self.evidence.rows, self.chains.source
-        at = np.flatnonzero(source >= 0)
-        return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
+        rows = self.evidence.rows
+        source = self.chains.source
+        continuing = np.flatnonzero(source >= 0)
+        return dict(zip(rows[continuing].tolist(), rows[source[continuing]].tolist(), strict=True))
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
         """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""
         best: tuple[str, ...] | None = None
         if self.chains is not None:
-            rows, pairs = self.evidence.rows, self.chains.pairs
+            rows = self.evidence.rows
+            pairs = self.chains.pairs
             shares = pairs.shares(temperature)[:SHOWN].tolist()
-            named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
-            best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
+            titles = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
+            best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(titles, shares, strict=False))
         return ChainsNotes(
             {"chains": self.order.formula, "walk": self.order.formula, "dense": "least score - place"},
             {"chains": "dense and bm25", "walk": "graph", "dense": "dense"},
@@ -311,14 +329,15 @@ class Searched:
 
     def steps(self, k: int, depths: str, sources: int) -> tuple[Step, ...]:
         """What each step of the system let pass; `depths` says how candidates are chosen."""
-        known, rows = self.evidence, self.evidence.rows
+        evidence = self.evidence
+        rows = evidence.rows
         steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]
         if self.chains is not None:
             first = np.argsort(-self.start, kind="stable")[:sources]
-            shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
-            named = np.union1d(np.flatnonzero(shared > 0), first)
+            shared = np.maximum(evidence.shared_word, evidence.title_words)[first].max(axis=0)
+            linked = np.union1d(np.flatnonzero(shared > 0), first)
             why = f"no naming word in common with the {sources} likeliest"
-            steps.append(step("named", "entity not linked", why, rows[named]))
+            steps.append(step("named", "entity not linked", why, rows[linked]))
             orders = [np.argsort(-level, kind="stable")[:k] for level in self.levels.values()]
             why = f"below {k} as a single passage, and as second and third passage"
             steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))

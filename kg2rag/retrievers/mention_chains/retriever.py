@@ -38,7 +38,7 @@ from kg2rag.retrievers.mention_chains.candidates import (
     Hits,
     Searches,
     best_hits,
-    evidence,
+    find_evidence,
     phrase_restart,
     sub_phrases,
 )
@@ -47,7 +47,7 @@ from kg2rag.retrievers.mention_chains.chains import (
     LEAST,
     Beam,
     Chains,
-    Ranker,
+    Linear,
     Searched,
     chains_of,
     read_coefficients,
@@ -180,8 +180,8 @@ class MentionChains(VectorRetriever):
 
     def seen(self, queries: Sequence[Query]) -> int:
         """How many of some queries the coefficients were fitted on."""
-        known = read_coefficients(self.coefficients).seen
-        return sum(digest(query.text) in known for query in queries)
+        fitted = read_coefficients(self.coefficients).seen
+        return sum(digest(query.text) in fitted for query in queries)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
@@ -192,7 +192,7 @@ class MentionChains(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch in parallel, then each query's candidates and chains on their own."""
         searched = zip(queries, self.searched(queries), strict=True)
-        return [self._ranking(query, each, k) for query, each in searched]
+        return [self._ranking(query, candidates, k) for query, candidates in searched]
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""
@@ -211,27 +211,28 @@ class MentionChains(VectorRetriever):
         masks = kb.candidates(queries)
         nearest = self._nearest(vectors, masks)
         restarts = self._restarts(queries, walker, nearest)
-        walked = walker.walks(restarts, masks)
-        lexical, coefficients = kb.lexical(LEXICAL), read_coefficients(self.coefficients)
-        for i, (query, tokens) in enumerate(zip(queries, questions, strict=True)):
-            if not len(nearest[i][0].rows):
+        walks = walker.walks(restarts, masks)
+        for i, query in enumerate(queries):
+            dense = nearest[i][0]
+            if not len(dense.rows):
                 yield None
                 continue
-            shares, scores = walked[i].reached(len(kb.corpus)), lexical.scores(query.text)
-            mask = masks[i]
-            worded = top_with_ties(scores, self._first) if mask is None else mask
+            shares = walks[i].reached(len(kb.corpus))
+            scores = kb.lexical(LEXICAL).scores(query.text)
             searches = Searches(
-                best_hits(shares.nodes, shares.weights, self._first),
-                nearest[i][0],
-                best_hits(worded, scores[worded], self._first),
+                best_hits(shares.nodes, shares.weights, self._first), dense, self._worded(scores, masks[i])
             )
             rows, only_walked = searches.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             candidates = Candidates(rows, shares.at(rows), scores[rows], all_cosines(vectors[i], kb.vectors[rows]))
-            known = evidence(kb, query.text, candidates, searches, tokens)
-            paths = walker.paths(rows, walked[i], restarts[i])
-            ranker = coefficients.ranker(tokens=known.max_sim is not None)
-            start, trust, chains = self._chains(known, ranker)
-            yield Searched(searches, known, trust, ranker.order(trust), start, chains, paths, only_walked)
+            evidence = find_evidence(kb, query.text, candidates, searches, questions[i])
+            paths = walker.paths(rows, walks[i], restarts[i])
+            start, trust, order, chains = self._chains(evidence)
+            yield Searched(searches, evidence, trust, order, start, chains, paths, only_walked)
+
+    def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
+        """The first by BM25 of the rows of a mask; of all if that is None."""
+        rows = top_with_ties(scores, self._first) if mask is None else mask
+        return best_hits(rows, scores[rows], self._first)
 
     @property
     def _first(self) -> int:
@@ -243,22 +244,25 @@ class MentionChains(VectorRetriever):
         sizes = list(map(len, vectors))
         depths = [depth for size in sizes for depth in [self._first, *[self.phrase_seeds] * (size - 1)]]
         scopes = [mask for mask, size in zip(masks, sizes, strict=True) for _ in range(size)]
-        found = starmap(Hits, self.kb.dense.search(np.concatenate(vectors), depths, scopes))
-        return [list(islice(found, size)) for size in sizes]
+        hits = starmap(Hits, self.kb.dense.search(np.concatenate(vectors), depths, scopes))
+        return [list(islice(hits, size)) for size in sizes]
 
-    def _chains(self, known: Evidence, ranker: Ranker) -> tuple[FloatArray, float, Chains | None]:
-        """The log-odds of the single candidates, how far chains are trusted, and the chains."""
-        start = ranker.start(known.single)
-        if len(known.rows) < LEAST:
-            return start, 0.0, None
+    def _chains(self, evidence: Evidence) -> tuple[FloatArray, float, Linear, Chains | None]:
+        """The log-odds of the single candidates, how far chains are trusted, the sum that orders, and the chains."""
+        ranker = read_coefficients(self.coefficients).ranker(tokens=evidence.max_sim is not None)
+        start = ranker.start(evidence.single)
+        if len(evidence.rows) < LEAST:
+            return start, 0.0, ranker.order(0.0), None
         beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
-        return start, ranker.trust(known.gate(start)), chains_of(known, start, ranker, beam)
+        trust = ranker.trust(evidence.gate(start))
+        return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
     def _restarts(
         self, queries: Sequence[Query], walker: MentionPPR, nearest: Sequence[Sequence[Hits]]
     ) -> list[NodeWeights]:
         """Where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
-        ids, seeds = self.kb.corpus.ids, self.dense_seeds
+        ids = self.kb.corpus.ids
+        seeds = self.dense_seeds
         dense = [
             Ranking.from_scores(query.id, question.rows[:seeds], question.scores[:seeds], ids)
             for query, (question, *_) in zip(queries, nearest, strict=True)
@@ -285,9 +289,9 @@ class MentionChains(VectorRetriever):
         tokens: Sequence[QuestionTokens | None] = [None] * len(queries)
         if token_index(self.kb) is not None:
             tokens = question_tokens(self.kb, texts, list(chain.from_iterable(phrases)))
-        every = [text for question, parts in zip(texts, phrases, strict=True) for text in (question, *parts)]
-        ends = np.cumsum([1 + len(parts) for parts in phrases])
-        return tokens, np.split(self.kb.encode_once(every, "query"), ends[:-1])
+        parts = [[text, *spans] for text, spans in zip(texts, phrases, strict=True)]
+        vectors = self.kb.encode_once(list(chain.from_iterable(parts)), "query")
+        return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
         """Candidates in their order, "walk" if only it found them; below them the nearest other passages."""
@@ -295,16 +299,15 @@ class MentionChains(VectorRetriever):
         if searched is None:
             return Ranking.from_scores(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
         rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
-        nearest = searched.found.dense.rows
-        beyond = nearest[~np.isin(nearest, rows)]
-        place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
+        nearest = searched.searches.dense.rows
+        others = nearest[~np.isin(nearest, rows)]
+        place = np.arange(1.0, len(others) + 1)
+        least = np.full(len(others), scores.min())
         parts = {**searched.levels, **searched.evidence.single, **(chains.step if chains else {})}
-        single = searched.only_walked
-        groups = {
-            name: (rows[at], scores[at], {part: one[at] for part, one in parts.items()})
-            for name, at in (("chains", ~single), ("walk", single))
-        }
-        groups["dense"] = (beyond, least - place, {"least score": least, "place": place})
+        groups = {}
+        for name, chosen in (("chains", ~searched.only_walked), ("walk", searched.only_walked)):
+            groups[name] = (rows[chosen], scores[chosen], {part: column[chosen] for part, column in parts.items()})
+        groups["dense"] = (others, least - place, {"least score": least, "place": place})
         paths = ChainPaths(searched.walked, searched.continued)
         notes = searched.notes(self.kb.corpus, self.beam_temperature)
         return Ranking.from_groups(query.id, groups, ids, paths, notes).top(min(k, self.depth))
@@ -313,6 +316,6 @@ class MentionChains(VectorRetriever):
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
         return [
-            Trace(self._ranking(query, each, k), each.steps(k, depths, self.sources) if each else ())
-            for query, each in zip(queries, self.searched(queries), strict=True)
+            Trace(self._ranking(query, searched, k), searched.steps(k, depths, self.sources) if searched else ())
+            for query, searched in zip(queries, self.searched(queries), strict=True)
         ]

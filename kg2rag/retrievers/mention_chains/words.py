@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numba
@@ -35,7 +35,8 @@ AXES = 64
 SAMPLE = 256  # passages whose token vectors say what the axes are
 SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
-WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
+WIDTH = 8  # wordpieces of a question side by side
+STRIDE = 4  # axes summed at once
 WINDOWS = 2  # of a long passage, whose tokens are compared with the question's
 BLOCK = 4_096  # passages whose vectors are in memory together
 
@@ -74,8 +75,8 @@ class TokenVectors:
         The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the question's.
         """
         scaled = question.vectors / np.float32(SCALE)
-        found: FloatArray = _max_sim(self.vectors, self.indptr, self.windows, rows, scaled, question.weights)
-        return found
+        highest: FloatArray = _max_sim(self.vectors, self.indptr, self.windows, rows, scaled, question.weights)
+        return highest
 
 
 def token_index(kb: KnowledgeBase) -> TokenVectors | None:
@@ -88,22 +89,23 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[s
 
     `phrases` are encoded in the same passes, so that `kb.encode_once` finds the vectors of both.
     """
-    index, encoder = token_index(kb), kb.embedder
+    index = token_index(kb)
+    encoder = kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
         raise ValueError(f"{encoder!r} gives no token vectors.")
-    known: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
-    lacking = [text for text in dict.fromkeys(texts) if text not in known]
-    if lacking:
+    tokens_of: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
+    new = [text for text in dict.fromkeys(texts) if text not in tokens_of]
+    if new:
         encoded = encoder.encode_tokens(
-            [*lacking, *dict.fromkeys(phrases)], kb.store, "query", reduce=partial(projected, axes=index.axes)
+            [*new, *dict.fromkeys(phrases)], kb.store, "query", reduce=partial(projected, axes=index.axes)
         )
-        for text, (pieces, vectors) in zip(lacking, encoded, strict=False):
+        for text, (pieces, vectors) in zip(new, encoded, strict=False):
             weights = index.rarity[pieces]
-            known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
-    found = [known[text] for text in texts]
-    for text in list(known)[: max(len(known) - KEPT, 0)]:
-        del known[text]
-    return found
+            tokens_of[text] = QuestionTokens(vectors, weights / (weights.sum() or 1.0))
+    tokens = [tokens_of[text] for text in texts]
+    for text in list(tokens_of)[: max(len(tokens_of) - KEPT, 0)]:
+        del tokens_of[text]
+    return tokens
 
 
 def projected(vectors: Matrix, axes: Matrix) -> Matrix:
@@ -129,40 +131,45 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
     The axes are those of a sample, whose vectors are kept until then: every passage is encoded once.
     """
-    frequency, lengths, windows = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0], [0]
-    contents, n = kb.corpus.streamed_contents, len(kb.corpus)
+    frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
+    lengths = [0]
+    n_windows = [0]
+    contents = kb.corpus.streamed_contents
+    n = len(kb.corpus)
     sample = range(0, n, -(-n // SAMPLE))
     start = time.perf_counter()
-    known = dict(zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True))
+    encoded = dict(
+        zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True)
+    )
     seconds = (time.perf_counter() - start) / len(sample) * (n - len(sample))
     announce_seconds("passages and their tokens", n, seconds)
-    axes = principal_axes([vectors for _, vectors in known.values()])
+    axes = principal_axes([vectors for _, vectors in encoded.values()])
 
     def as_bytes(vectors: Matrix) -> Bytes:
         rounded: Bytes = np.rint(SCALE * projected(vectors, axes)).astype(np.int8)
         return rounded
 
-    ready = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in known.items()}
+    ready = {row: (pieces, as_bytes(vectors)) for row, (pieces, vectors) in encoded.items()}
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, n, BLOCK):
             block = dict(enumerate(encoder.windows(contents[start : start + BLOCK], kb.store), start))
-            lacking = [window for row, each in block.items() for window in each[row in ready :]]
-            rest = iter(encoder.encode_tokens(lacking, kb.store, reduce=as_bytes))
+            new = [window for row, windows in block.items() for window in windows[row in ready :]]
+            encoded_windows = iter(encoder.encode_tokens(new, kb.store, reduce=as_bytes))
             vectors: list[Bytes] = []
-            for row, each in block.items():
-                found = [ready[row]] if row in ready else []
-                found += islice(rest, len(each) - len(found))
-                frequency[np.unique(np.concatenate([pieces for pieces, _ in found]))] += 1
-                lengths.extend(len(pieces) for pieces, _ in found)
-                windows.append(len(found))
-                vectors += [own for _, own in found]
+            for row, windows in block.items():
+                tokens = [ready[row]] if row in ready else []
+                tokens += islice(encoded_windows, len(windows) - len(tokens))
+                frequency[np.unique(np.concatenate([pieces for pieces, _ in tokens]))] += 1
+                lengths.extend(len(pieces) for pieces, _ in tokens)
+                n_windows.append(len(tokens))
+                vectors += [window for _, window in tokens]
             yield np.concatenate(vectors)
 
     save_rows(folder / "vectors.npy", blocks())
     np.save(folder / "axes.npy", axes)
     np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
-    np.save(folder / "windows.npy", np.cumsum(windows, dtype=np.int64))
+    np.save(folder / "windows.npy", np.cumsum(n_windows, dtype=np.int64))
     np.save(folder / "frequency.npy", frequency)
 
 
@@ -182,12 +189,14 @@ def _max_sim(
     """
     n_question, dim = question.shape
     width = -(-n_question // WIDTH) * WIDTH
-    turned, mean = np.zeros((dim, width), dtype=np.float32), np.zeros(dim)
+    turned = np.zeros((dim, width), dtype=np.float32)
     turned[:, :n_question] = question.T
+    mean = np.zeros(dim)
     for piece in range(n_question):
         mean += weights[piece] * question[piece]
-    found = np.zeros((rows.shape[0], n_question))
-    best, sums = np.empty(width, dtype=np.float32), np.empty(width, dtype=np.float32)
+    best_windows = np.zeros((rows.shape[0], n_question))
+    best = np.empty(width, dtype=np.float32)
+    sums = np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
         highest = -np.inf
         for window in _nearest_windows(vectors, indptr, windows[rows[i]], windows[rows[i] + 1], mean):
@@ -207,8 +216,8 @@ def _max_sim(
                 total += weights[piece] * best[piece]
             if total > highest:
                 highest = total
-                found[i] = best[:n_question]
-    return found
+                best_windows[i] = best[:n_question]
+    return best_windows
 
 
 @numba.njit(cache=True)
@@ -251,8 +260,8 @@ def _naming_key(word: str) -> str:
 
 def rarity(n_passages: int, frequency: NDArray[np.integer]) -> FloatArray:
     """ln((1 + N) / (df + 1/2)) / ln(1 + N): about 1 for a word of one passage, near 0 for one of all."""
-    found: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(1 + n_passages)
-    return found
+    rarities: FloatArray = np.log((1 + n_passages) / (frequency + 0.5)) / np.log(1 + n_passages)
+    return rarities
 
 
 @dataclass(frozen=True)
@@ -282,15 +291,15 @@ class NamingWords:
           rarity, that the row's text has; the weights of a title count as at least `LEAST_TITLE`.
         """
         weights = self.rarity.copy()
-        asked = (self.code.get(normalise(word)) for word in WORD.findall(question))
-        weights[[code for code in asked if code is not None]] = 0.0
-        at, which = gather(self.indptr, rows)
-        title_at, title_which = gather(self.title_indptr, rows)
-        m, words, titles = len(rows), self.words[at], self.title_words[title_at]
-        found: tuple[FloatArray, FloatArray] = _shared(
-            offsets(which, m), words, offsets(title_which, m), titles, weights
+        codes = (self.code.get(normalise(word)) for word in WORD.findall(question))
+        weights[[code for code in codes if code is not None]] = 0.0
+        entries, passages = gather(self.indptr, rows)
+        title_entries, titled = gather(self.title_indptr, rows)
+        m = len(rows)
+        shares: tuple[FloatArray, FloatArray] = _shared(
+            offsets(passages, m), self.words[entries], offsets(titled, m), self.title_words[title_entries], weights
         )
-        return found
+        return shares
 
 
 def naming_index(kb: KnowledgeBase) -> NamingWords:
@@ -309,9 +318,9 @@ def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:
 
 def _coded(texts: Iterable[str], code: dict[str, int]) -> tuple[IntArray, IntArray]:
     """The naming words of each text, by numbers that `code` has or is given now."""
-    found = [[code.setdefault(word, len(code)) for word in naming_words(text)] for text in texts]
-    indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    return indptr, np.fromiter((one for each in found for one in each), dtype=np.int64, count=int(indptr[-1]))
+    codes = [[code.setdefault(word, len(code)) for word in naming_words(text)] for text in texts]
+    indptr = np.cumsum([0, *map(len, codes)], dtype=np.int64)
+    return indptr, np.fromiter(chain.from_iterable(codes), dtype=np.int64, count=int(indptr[-1]))
 
 
 @numba.njit(cache=True)
@@ -320,21 +329,20 @@ def _shared(
 ) -> tuple[FloatArray, FloatArray]:
     """See `NamingWords.shared`; `weights` is (n_words,)."""
     m = indptr.shape[0] - 1
-    shared, title = np.zeros((m, m)), np.zeros((m, m))
-    here = np.zeros(weights.shape[0], dtype=np.bool_)
+    shared = np.zeros((m, m))
+    title = np.zeros((m, m))
+    in_row = np.zeros(weights.shape[0], dtype=np.bool_)
     for i in range(m):
-        for at in range(indptr[i], indptr[i + 1]):
-            here[words[at]] = True
+        in_row[words[indptr[i] : indptr[i + 1]]] = True
         for j in range(m):
-            for at in range(indptr[j], indptr[j + 1]):
-                if here[words[at]]:
-                    shared[i, j] = max(shared[i, j], weights[words[at]])
-            found = total = 0.0
-            for at in range(title_indptr[j], title_indptr[j + 1]):
-                total += weights[titles[at]]
-                if here[titles[at]]:
-                    found += weights[titles[at]]
-            title[i, j] = min(found / max(total, LEAST_TITLE), 1.0)
-        for at in range(indptr[i], indptr[i + 1]):
-            here[words[at]] = False
+            for word in words[indptr[j] : indptr[j + 1]]:
+                if in_row[word]:
+                    shared[i, j] = max(shared[i, j], weights[word])
+            common = total = 0.0
+            for word in titles[title_indptr[j] : title_indptr[j + 1]]:
+                total += weights[word]
+                if in_row[word]:
+                    common += weights[word]
+            title[i, j] = min(common / max(total, LEAST_TITLE), 1.0)
+        in_row[words[indptr[i] : indptr[i + 1]]] = False
     return shared, title

@@ -76,10 +76,13 @@ class MentionGraph:
     def distances(self, starts: IntArray, allowed: NDArray[np.bool_] | None) -> IntArray:
         """(n_nodes,) edges from the nearest of some nodes, over allowed ones; -1 where no way leads there."""
         away = np.full(self.n_nodes, -1, dtype=np.int64)
-        frontier, far = starts, 0
+        may_enter = np.ones(self.n_nodes, dtype=bool) if allowed is None else allowed
+        frontier = starts
+        distance = 0
         while len(frontier):
-            frontier = np.unique(frontier[(away[frontier] < 0) & (True if allowed is None else allowed[frontier])])
-            away[frontier], far = far, far + 1
+            frontier = np.unique(frontier[(away[frontier] < 0) & may_enter[frontier]])
+            away[frontier] = distance
+            distance += 1
             frontier = self.targets[gather(self.indptr, frontier)[0]].astype(np.int64)
         return away
 
@@ -95,29 +98,37 @@ def build(
     name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
     max_mentions : titles named in more passages give no link.
     """
-    n, keys, frequency, pages = n_passages, table.key, table.document_frequency, table.pages
+    keys, frequency, pages = table.key, table.document_frequency, table.pages
     # A mention of a title leads to each of its pages but itself, and back; one of another name to that name.
     titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
-    found, which = gather(offsets(table.page_key, len(table.keys)), keys[titles])
-    linking, page = titles[which], table.page_row[found]
-    linking, page = linking[page != table.row[linking]], page[page != table.row[linking]]
+    entries, title_numbers = gather(offsets(table.page_key, len(table.keys)), keys[titles])
+    mentions = titles[title_numbers]
+    is_link = table.page_row[entries] != table.row[mentions]
+    mentions = mentions[is_link]
+    citing, page = table.row[mentions], table.page_row[entries[is_link]]
     naming = np.flatnonzero(pages[keys] == 0)
-    name = n + keys[naming].astype(np.int64) - table.n_titles
-    source = np.concatenate([table.row[linking], page, table.row[naming], name]).astype(np.int64)
-    target = np.concatenate([page, table.row[linking], name, table.row[naming]]).astype(np.int64)
-    share, rarity = 1.0 / pages[keys[linking]], np.log1p(n / frequency[keys[naming]])
-    weight = np.concatenate([share, backward * share, name_weight * rarity, name_weight * rarity])
-    kind = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(linking), len(linking), 2 * len(naming)])
+    name = n_passages + keys[naming].astype(np.int64) - table.n_titles
+    share = 1.0 / pages[keys[mentions]]
+    rarity = np.log1p(n_passages / frequency[keys[naming]])
+    sources = np.concatenate([citing, page, table.row[naming], name]).astype(np.int64)
+    targets = np.concatenate([page, citing, name, table.row[naming]]).astype(np.int64)
+    weights = np.concatenate([share, backward * share, name_weight * rarity, name_weight * rarity])
+    kinds = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(mentions), len(mentions), 2 * len(naming)])
     # The mentions of one kind between two nodes are one edge, of the greatest weight among them.
-    order = np.lexsort((kind, source << 32 | target))
-    source, target, kind, weight = source[order], target[order], kind[order], weight[order]
-    starts = np.flatnonzero(run_starts(source, target, kind))
+    order = np.lexsort((kinds, sources << 32 | targets))
+    sources = sources[order]
+    targets = targets[order]
+    kinds = kinds[order]
+    weights = weights[order]
+    starts = np.flatnonzero(run_starts(sources, targets, kinds))
+    if len(starts):
+        weights = np.maximum.reduceat(weights, starts)
     return MentionGraph(
-        n,
-        frozen(offsets(source[starts], n + len(table.keys) - table.n_titles)),
-        frozen(target[starts].astype(np.int32)),
-        frozen(np.maximum.reduceat(weight, starts) if len(starts) else weight),
-        frozen(kind[starts]),
+        n_passages,
+        frozen(offsets(sources[starts], n_passages + len(table.keys) - table.n_titles)),
+        frozen(targets[starts].astype(np.int32)),
+        frozen(weights),
+        frozen(kinds[starts]),
     )
 
 
@@ -157,11 +168,12 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         stated = graph.fact(edge)
         if stated is not None:
             return stated
-        source, target = int(graph.sources[edge]), int(graph.targets[edge])
-        if graph.kinds[edge] == BACKWARD or source >= graph.n_passages:
-            source, target = target, source
+        ends = [int(graph.sources[edge]), int(graph.targets[edge])]
+        if graph.kinds[edge] == BACKWARD or ends[0] >= graph.n_passages:
+            ends.reverse()
+        passage, mentioned = ends
         strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
-        return Triple(self._name(source), "mentions", self._name(target), self.corpus.ids[source], strength)
+        return Triple(self._name(passage), "mentions", self._name(mentioned), self.corpus.ids[passage], strength)
 
     def _name(self, node: int) -> str:
         if node < self.graph.n_passages:
@@ -174,18 +186,21 @@ def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[in
 
     At most `LONGEST` edges are followed; a row where the walk itself began has no path.
     """
-    seen, edges = [np.asarray(rows, dtype=np.int64)], list[IntArray]()
-    going = np.ones(len(rows), dtype=bool)
-    while len(edges) < LONGEST and going.any():
-        going = going & (restart.at(seen[-1]) == 0)
-        edge, before = walk.came_by(np.where(going, seen[-1], -1))
+    visited = [np.asarray(rows, dtype=np.int64)]
+    edges: list[IntArray] = []
+    is_open = np.ones(len(rows), dtype=bool)
+    while len(edges) < LONGEST and is_open.any():
+        is_open = is_open & (restart.at(visited[-1]) == 0)
+        edge, source = walk.came_by(np.where(is_open, visited[-1], -1))
         # Two nodes may each receive most from the other.
-        going &= (edge >= 0) & ~np.any([before == node for node in seen], axis=0)
-        edges.append(np.where(going, edge, -1))
-        seen.append(np.where(going, before, -1))
-    back = np.stack(edges[::-1], axis=1).tolist() if edges else []
-    paths = {row: tuple(edge for edge in way if edge >= 0) for row, way in zip(rows.tolist(), back, strict=False)}
-    return {row: path for row, path in paths.items() if path}
+        is_open &= (edge >= 0) & ~np.any([source == node for node in visited], axis=0)
+        edges.append(np.where(is_open, edge, -1))
+        visited.append(np.where(is_open, source, -1))
+    paths: dict[int, tuple[int, ...]] = {}
+    for row, *path in np.stack([visited[0], *edges[::-1]], axis=1).tolist():
+        if max(path, default=-1) >= 0:
+            paths[row] = tuple(edge for edge in path if edge >= 0)
+    return paths
 
 
 @dataclass(frozen=True)
@@ -221,8 +236,9 @@ class FactGraph(MentionGraph):
 
     def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
         """A restart in which the two ends of each triple have half of its share."""
-        table, first = self.facts.triples, self.n_nodes - self.facts.n_entities  # the node of entity 0
-        ends = first + np.concatenate([table.heads[triples], table.tails[triples]])
+        table = self.facts.triples
+        first_entity = self.n_nodes - self.facts.n_entities
+        ends = first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
         return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 
@@ -234,8 +250,10 @@ def with_facts(graph: MentionGraph, facts: KnowledgeGraph, *, name_weight: float
     name_weight : weight of an edge between a passage and an entity, times ln(1 + N / df).
     triple_weight : weight of a triple of strength 10; others in proportion.
     """
-    n, table = graph.n_nodes, facts.triples
-    rows, entities = facts.mentions.others.astype(np.int64), facts.mentions.owners.astype(np.int64)
+    n = graph.n_nodes
+    table = facts.triples
+    rows = facts.mentions.others.astype(np.int64)
+    entities = facts.mentions.owners.astype(np.int64)
     rarity = np.log1p(facts.n_passages / np.diff(facts.mentions.indptr)[entities])
     joining = np.flatnonzero(table.heads != table.tails)
     heads, tails = (ends[joining].astype(np.int64) + n for ends in (table.heads, table.tails))

@@ -125,31 +125,36 @@ class MentionPPR(VectorRetriever):
 
     def from_seeds(self, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
         """Passages by walks that start, in equal parts, at given rows and where they would have started."""
-        restarts, _ = self.restarts(queries, self._dense(queries))
-        halves = [
-            NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(
-                NodeWeights(own.nodes, own.weights / (own.weights.sum() or 1.0))
-            )
-            for rows, own in zip(seeds, restarts, strict=True)
-        ]
-        found = [walk.reached(len(self.kb.corpus)) for walk in self.walks(halves, self.kb.candidates(queries))]
-        ids, depth = self.kb.corpus.ids, self.depth
-        return [
-            Ranking.from_scores(q.id, one.nodes, one.weights, ids).top(depth)
-            for q, one in zip(queries, found, strict=True)
-        ]
+        corpus = self.kb.corpus
+        halves = []
+        for rows, restart in zip(seeds, self.restarts(queries, self._dense(queries))[0], strict=True):
+            scaled = NodeWeights(restart.nodes, restart.weights / (restart.weights.sum() or 1.0))
+            halves.append(NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(scaled))
+        rankings = []
+        for query, walk in zip(queries, self.walks(halves, self.kb.candidates(queries)), strict=True):
+            passages = walk.reached(len(corpus))
+            ranking = Ranking.from_scores(query.id, passages.nodes, passages.weights, corpus.ids)
+            rankings.append(ranking.top(self.depth))
+        return rankings
 
     def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
         """One walk from each restart, over the passages of its mask; over all if that is None."""
-        graph, found = self.graph, dict[int, Walk]()
-        together: dict[WalkGraph, list[int]] = {}
+        graph = self.graph
+        queries_of: dict[WalkGraph, list[int]] = {}
         for i, mask in enumerate(masks):
-            together.setdefault(graph.walked_within(mask), []).append(i)
-        for walked, these in together.items():
-            scopes = [graph.scope(masks[i]) for i in these]
-            starts, settings = [restarts[i] for i in these], {"steps": self.iterations, "reach": self.reach}
-            found |= zip(these, walks(walked, starts, self.damping, scopes=scopes, **settings), strict=True)
-        return [found[i] for i in range(len(masks))]
+            queries_of.setdefault(graph.walked_within(mask), []).append(i)
+        walk_of: dict[int, Walk] = {}
+        for walked, rows in queries_of.items():
+            walks_of_graph = walks(
+                walked,
+                [restarts[i] for i in rows],
+                self.damping,
+                steps=self.iterations,
+                scopes=[graph.scope(masks[i]) for i in rows],
+                reach=self.reach,
+            )
+            walk_of |= zip(rows, walks_of_graph, strict=True)
+        return [walk_of[i] for i in range(len(masks))]
 
     def paths(self, rows: IntArray, walk: Walk, restart: NodeWeights) -> WalkedPaths:
         """The mentions and triples that led a walk to some rows."""
@@ -160,11 +165,11 @@ class MentionPPR(VectorRetriever):
 
         A query's triples are among those that one of its candidates, or no passage, states.
         """
-        graph, masks = self.graph, self.kb.candidates(queries)
-        restarts = [self.restart(*given) for given in zip(queries, dense, strict=True)]
+        graph = self.graph
+        restarts = list(map(self.restart, queries, dense))
         if not isinstance(graph, FactGraph) or not self.triple_seeds:
             return restarts, [np.empty(0, dtype=np.int64)] * len(queries)
-        within = [graph.triples_within(mask) for mask in masks]
+        within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
         matching = self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
         for i, (triples, cosines) in enumerate(matching):
             if len(triples):
@@ -180,12 +185,17 @@ class MentionPPR(VectorRetriever):
 
     def restart(self, query: Query, dense: Ranking) -> NodeWeights:
         """What dense hits, titles and names add to where the walk of a query starts."""
-        table, n, (mask,) = self.kb.mentions, len(self.kb.corpus), self.kb.candidates([query])
+        table = self.kb.mentions
+        n = len(self.kb.corpus)
+        (mask,) = self.kb.candidates([query])
         seeds = dense.top(self.dense_seeds)
-        shares = self._shares(seeds.scores, self.dense_weight) if len(seeds) else seeds.scores
-        nodes, weights = [seeds.rows], [shares]
+        nodes = [seeds.rows]
+        weights = [seeds.scores]
+        if len(seeds):
+            weights = [self._shares(seeds.scores, self.dense_weight)]
         for key in table.named_in(query.text):
-            frequency, pages = float(table.document_frequency[key]), float(table.pages[key])
+            frequency = float(table.document_frequency[key])
+            pages = float(table.pages[key])
             if pages:
                 nodes.append(table.pages_of(key).astype(np.int64))
                 weight = self.title_weight / (pages * np.log2(2 + frequency))
@@ -203,27 +213,30 @@ class MentionPPR(VectorRetriever):
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
         passages = walk.reached(len(self.kb.corpus))
         first = top_with_ties(passages.weights, self.depth)
-        reached, shares = passages.nodes[first], passages.weights[first]
-        beyond = dense.rows[~np.isin(dense.rows, reached)]
-        least, place = np.full(len(beyond), shares.min() if len(reached) else 1.0), np.arange(1.0, len(beyond) + 1)
+        walked, shares = passages.nodes[first], passages.weights[first]
+        unwalked = dense.rows[~np.isin(dense.rows, walked)]
+        least = np.full(len(unwalked), shares.min() if len(walked) else 1.0)
+        place = np.arange(1.0, len(unwalked) + 1)
 
         def parts(rows: IntArray) -> dict[str, FloatArray]:
             return {"restart": restart.at(rows), "walk": passages.at(rows)}
 
         groups = {
-            "walk": (reached, shares, parts(reached)),
-            "dense": (beyond, least / (1 + place), {**parts(beyond), "least walk": least, "place": place}),
+            "walk": (walked, shares, parts(walked)),
+            "dense": (unwalked, least / (1 + place), {**parts(unwalked), "least walk": least, "place": place}),
         }
         graph = self.graph
-        began = tuple(str(graph.facts.triple(at)) for at in triples.tolist()) if isinstance(graph, FactGraph) else None
+        seed_triples: tuple[str, ...] | None = None
+        if isinstance(graph, FactGraph):
+            seed_triples = tuple(str(graph.facts.triple(triple)) for triple in triples.tolist())
         notes = WalkNotes(
             {"walk": "walk", "dense": "least walk / (1 + place)"},
             {"walk": "graph", "dense": "dense"},
             restart="the weight of a passage where the walk starts, before all are scaled to a sum of 1",
-            triples=began,
+            triples=seed_triples,
             reach=self.reach if walk.cut else None,
         )
-        paths = self.paths(reached, walk, restart)
+        paths = self.paths(walked, walk, restart)
         return Ranking.from_groups(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
 
     @property
@@ -235,17 +248,20 @@ class MentionPPR(VectorRetriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
-        graph, whole = self.graph, replace(self, depth=max(len(self.kb.corpus), 1))
-        rankings, runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
-        far, traces = f"the walk reached it, over more than {NEAR} mentions, and below the first k", []
-        for query, mask, ranking, every in zip(queries, self.kb.candidates(queries), rankings, runs, strict=True):
+        graph = self.graph
+        whole = replace(self, depth=max(len(self.kb.corpus), 1))
+        rankings = self.retrieve_batch(queries, self.depth)
+        complete = whole.retrieve_batch(queries, whole.depth)
+        why_far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
+        traces = []
+        for query, mask, ranking, full in zip(queries, self.kb.candidates(queries), rankings, complete, strict=True):
             restart = self.restarts([query], self._dense([query]))[0][0]
             away = graph.distances(restart.nodes, graph.scope(mask))[: graph.n_passages]
-            walked = every.rows[every.score_parts["walk"] > 0]
+            walked = full.rows[full.score_parts["walk"] > 0]
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),
                 step("walked", "not expanded", f"farther than the walk's {self.iterations} steps", walked),
-                step("near", "ranked below k", far, walked[away[walked] <= NEAR]),
+                step("near", "ranked below k", why_far, walked[away[walked] <= NEAR]),
                 step("ranked", "ranked below k", f"below the {self.depth} passages that are ranked", ranking.rows),
             )
             traces.append(Trace(ranking.top(k), steps))
