@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
+from typing import NamedTuple
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.types import Corpus, Triple
@@ -34,11 +35,23 @@ BUILTIN = frozenset[str]().union(*map(dir, (str, bytes, list, dict, set, tuple, 
 """Names of methods that say nothing of the object."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.ClassDef
-Meaning = tuple[str, float]
-"""A definition's name, or another package's, and the confidence."""
-Edge = tuple[str, str, Meaning, ast.AST]
-"""Head, relation, tail, and the place in the code that states it."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+class Meaning(NamedTuple):
+    """The name of a definition, or of a thing of another package, and the confidence in it."""
+
+    name: str
+    confidence: float
+
+
+class Edge(NamedTuple):
+    """A fact that a place in the code states."""
+
+    head: str
+    relation: str
+    tail: Meaning
+    node: ast.AST
 
 
 @dataclass(frozen=True)
@@ -60,34 +73,49 @@ class PythonCode:
         `notes` counts passages that are no Python (or Python 2), and calls whose callee is unknown.
         """
         notes: Counter[str] = Counter()
-        sources: dict[int, _Source] = {}
+        sources = _read_sources(corpus, notes)
         imports: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        documents = corpus.table["doc_id"].to_pylist()
-        for row, (title, text) in enumerate(zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)):
-            try:
-                sources[row] = _Source(title.strip(), textwrap.dedent(text.expandtabs()))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                notes["passages that are no Python 3"] += 1
-                continue
-            imports[documents[row]] |= sources[row].imports
-        names = _Names(one for source in sources.values() for one in source.definitions)
-        triples: dict[tuple[str, str, str, str], Triple] = {}
+        for row, source in sources.items():
+            imports[corpus.doc_ids[row]] |= source.imports
+        names = _Names(definition for source in sources.values() for definition in source.definitions)
+        triples: list[Triple] = []
         mentions: list[Mention] = []
         for row, source in sources.items():
-            passage = corpus.ids[row]
-            mentions += (Mention(one.name, passage) for one in source.definitions)
-            reader = _Reader(source, imports[documents[row]], names, notes)
-            for head, relation, (tail, confidence), node in reader.edges():
-                key = head, relation, tail, passage
-                if head != tail and key not in triples:
-                    line = source.lines[getattr(node, "lineno", 1) - 1].strip()
-                    triples[key] = Triple(*key, STRENGTHS[relation], confidence, line)
-        entities = []
-        for name, one in names.known.items():
-            parts = name.split(".")
-            ends = tuple(".".join(parts[-length:]) for length in (1, 2) if length < len(parts))
-            entities.append(Entity(name, one.kind, (ast.get_docstring(one.node) or "").partition("\n")[0], ends))
-        return Extraction(tuple(triples.values()), tuple(mentions), tuple(entities), notes)
+            passage_id = corpus.ids[row]
+            mentions += (Mention(definition.name, passage_id) for definition in source.definitions)
+            reader = _Reader(source, imports[corpus.doc_ids[row]], names, notes)
+            triples += _triples(reader.edges(), source, passage_id)
+        return Extraction(tuple(triples), tuple(mentions), tuple(map(_entity, names.definitions.values())), notes)
+
+
+def _read_sources(corpus: Corpus, notes: Counter[str]) -> dict[int, _Source]:
+    """The passages that are Python, by row."""
+    sources: dict[int, _Source] = {}
+    for row, (title, text) in enumerate(zip(corpus.titles, corpus.table["text"].to_pylist(), strict=True)):
+        try:
+            sources[row] = _Source(title.strip(), textwrap.dedent(text.expandtabs()))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            notes["passages that are no Python 3"] += 1
+    return sources
+
+
+def _triples(edges: Iterable[Edge], source: _Source, passage_id: str) -> list[Triple]:
+    """The triples of a passage, each once, described by the first line that states them."""
+    triples: dict[tuple[str, str, str], Triple] = {}
+    for edge in edges:
+        fact = edge.head, edge.relation, edge.tail.name
+        if edge.head != edge.tail.name and fact not in triples:
+            line = source.lines[getattr(edge.node, "lineno", 1) - 1].strip()
+            triples[fact] = Triple(*fact, passage_id, STRENGTHS[edge.relation], edge.tail.confidence, line)
+    return list(triples.values())
+
+
+def _entity(definition: _Definition) -> Entity:
+    """A definition with the first line of its docstring, and the ends of its qualified name as aliases."""
+    parts = definition.name.split(".")
+    aliases = tuple(".".join(parts[-length:]) for length in (1, 2) if length < len(parts))
+    summary = (ast.get_docstring(definition.node) or "").partition("\n")[0]
+    return Entity(definition.name, definition.kind, summary, aliases)
 
 
 @dataclass(frozen=True)
@@ -109,16 +137,36 @@ class _Definition:
         """Whether it is in a class, or its first parameter says that it was."""
         if self.in_class or isinstance(self.node, ast.ClassDef):
             return bool(self.in_class)
-        return [one.arg for one in self.node.args.args[:1]] in (["self"], ["cls"])
+        first_parameters = [parameter.arg for parameter in self.node.args.args[:1]]
+        return first_parameters in (["self"], ["cls"])
 
     @property
     def hidden(self) -> frozenset[str]:
         """Parameters of a function and what it binds, which hide what is defined elsewhere."""
         if isinstance(self.node, ast.ClassDef):
             return frozenset()
+        parameters = {node.arg for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg)}
         names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-        given = (node for node in ast.iter_child_nodes(self.node.args) if isinstance(node, ast.arg))
-        return frozenset(one.id for one in names if isinstance(one.ctx, ast.Store)).union(one.arg for one in given)
+        return frozenset(parameters | {name.id for name in names if isinstance(name.ctx, ast.Store)})
+
+    def parts(self) -> list[ast.AST]:
+        """Decorators, body and signature, without base classes."""
+        parts: list[ast.AST] = [*self.node.decorator_list, *self.node.body]
+        if isinstance(self.node, ast.ClassDef):
+            return [*parts, *self.node.keywords]
+        parts.append(self.node.args)
+        if self.node.returns:
+            parts.append(self.node.returns)
+        return parts
+
+
+class _Import(NamedTuple):
+    """A name that a statement binds, and the dotted name that it stands for; `module` is "" of "from m import name"."""
+
+    statement: ast.AST
+    name: str
+    dotted: str
+    module: str
 
 
 class _Source:
@@ -135,7 +183,13 @@ class _Source:
         self.lines = text.splitlines() or [""]
         self.definitions = list(_definitions(self.tree, self.outer, ""))
         self.imported = list(_imports(self.tree, self.outer))
-        self.imports = {name: meant for _, name, meant, _ in self.imported}
+        self.imports = {imported.name: imported.dotted for imported in self.imported}
+
+    @property
+    def module(self) -> str:
+        """The dotted name of the passage, or else its first definition; "" where it has neither."""
+        outermost = [definition.name for definition in self.definitions if not definition.owner]
+        return self.outer or next(iter(outermost), "")
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -150,53 +204,67 @@ def _definitions(node: ast.AST, owner: str, in_class: str) -> Iterator[_Definiti
         if not isinstance(child, Scope):
             yield from _definitions(child, owner, in_class)
             continue
-        name, is_class = f"{owner}.{child.name}" if owner else child.name, isinstance(child, ast.ClassDef)
-        kind = "class" if is_class else "method" if in_class else "function"
-        yield _Definition(name, kind, owner, child, "" if is_class else in_class)
-        yield from _definitions(child, name, name if is_class else "")
+        name = f"{owner}.{child.name}" if owner else child.name
+        if isinstance(child, ast.ClassDef):
+            yield _Definition(name, "class", owner, child)
+            yield from _definitions(child, name, name)
+        else:
+            yield _Definition(name, "method" if in_class else "function", owner, child, in_class)
+            yield from _definitions(child, name, "")
 
 
-def _imports(node: ast.AST, outer: str) -> Iterator[tuple[ast.AST, str, str, str]]:
-    """Every import below a node: its statement, the name that it binds, what that stands for, and what is imported.
-
-    The last is "" for a name from a module, which is imported as what it stands for at the end of the passage.
-    """
+def _imports(node: ast.AST, outer: str) -> Iterator[_Import]:
+    """Every import below a node."""
     for child in _parts(node):
         if isinstance(child, ast.Import):
-            for one in child.names:
-                first = one.name.partition(".")[0]
-                yield child, one.asname or first, one.name if one.asname else first, one.name
+            for alias in child.names:
+                package = alias.name.partition(".")[0]
+                if alias.asname:
+                    yield _Import(child, alias.asname, alias.name, alias.name)
+                else:
+                    yield _Import(child, package, package, alias.name)
         elif isinstance(child, ast.ImportFrom):
-            package = outer.split(".")[: -child.level] if child.level and outer else []
-            for one in child.names:
-                if one.name != "*":
-                    meant = ".".join(filter(None, (*package, child.module, one.name)))
-                    yield child, one.asname or one.name, meant, ""
+            module = _imported_module(child, outer)
+            for alias in child.names:
+                if alias.name != "*":
+                    yield _Import(child, alias.asname or alias.name, ".".join((*module, alias.name)), "")
         yield from _imports(child, outer)
 
 
+def _imported_module(statement: ast.ImportFrom, outer: str) -> list[str]:
+    """The parts of the module of "from m import name", relative ones within the package of `outer`."""
+    package = outer.split(".")[: -statement.level] if statement.level and outer else []
+    return [*package, statement.module] if statement.module else package
+
+
 class _Names:
+    """The definitions of a corpus by their qualified names, the first of each, and by the last part of these."""
+
     def __init__(self, definitions: Iterable[_Definition]) -> None:
-        self.known: dict[str, _Definition] = {}
+        self.definitions: dict[str, _Definition] = {}
         self.by_last: defaultdict[str, list[str]] = defaultdict(list)
         self.times: Counter[str] = Counter()
         for definition in definitions:
             self.times[definition.name] += 1
-            if definition.name not in self.known:
-                self.known[definition.name] = definition
+            if definition.name not in self.definitions:
+                self.definitions[definition.name] = definition
                 self.by_last[definition.last].append(definition.name)
 
     def imported(self, dotted: str) -> Meaning:
         """What a dotted name of an import means: ours where the corpus defines it, under its full name or its end."""
-        package, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
+        package, _, rest = dotted.partition(".")
+        last = rest.rpartition(".")[2] or package
         # A name that a package passes on from one of its modules: kg2rag.types.Triple is kg2rag.types.passages.Triple.
         same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
-        return (same[0] if dotted not in self.known and len(same) == 1 else dotted), SURE
+        is_passed_on = dotted not in self.definitions and len(same) == 1
+        return Meaning(same[0] if is_passed_on else dotted, SURE)
 
     def only_match(self, last: str, *, method: bool) -> Meaning | None:
         """The only method, or else function or class, of that last name; None where there is none, or several."""
-        found = [name for name in self.by_last.get(last, ()) if self.known[name].is_method == method]
-        return (found[0], UNTYPED if method else ALONE) if sum(self.times[name] for name in found) == 1 else None
+        names = [name for name in self.by_last.get(last, ()) if self.definitions[name].is_method == method]
+        if sum(self.times[name] for name in names) != 1:
+            return None
+        return Meaning(names[0], UNTYPED if method else ALONE)
 
 
 @dataclass(frozen=True)
@@ -209,78 +277,97 @@ class _Reader:
     notes: Counter[str]
 
     def edges(self) -> Iterator[Edge]:
-        source = self.source
-        outer = [source.outer] if source.outer else [one.name for one in source.definitions if not one.owner]
-        for node, name, _, dotted in source.imported if outer else ():
-            yield outer[0], "imports", self.names.imported(dotted or source.imports[name]), node
-        for definition in source.definitions:
-            node = definition.node
-            if definition.owner:
-                yield definition.owner, "defines", (definition.name, SURE), node
-            # Calls and uses in its body, not in the definitions within it.
-            parts: list[ast.AST] = [*node.decorator_list, *node.body]
-            if isinstance(node, ast.ClassDef):
-                parts += node.keywords
-                for base in node.bases:
-                    yield from self._edge(definition, "inherits from", base, frozenset())
-            else:
-                parts += [node.args, *([node.returns] if node.returns else [])]
-            hidden = definition.hidden
-            for part in parts:
-                yield from self._within(part, definition, hidden)
-        module = ast.ClassDef(name="", bases=[], keywords=[], body=[], decorator_list=[])
-        for statement in source.tree.body if outer else ():
-            yield from self._within(statement, _Definition(outer[0], "module", "", module), frozenset())
+        """Imports, then definitions with their bases, calls and uses, then what stands outside of definitions."""
+        module = self.source.module
+        if module:
+            for imported in self.source.imported:
+                meaning = self.names.imported(imported.module or self.source.imports[imported.name])
+                yield Edge(module, "imports", meaning, imported.statement)
+        for definition in self.source.definitions:
+            yield from self._definition_edges(definition)
+        if module:
+            nowhere = ast.ClassDef(name="", bases=[], keywords=[], body=[], decorator_list=[])
+            for statement in self.source.tree.body:
+                yield from self._edges_within(statement, _Definition(module, "module", "", nowhere), frozenset())
 
-    def _within(self, node: ast.AST, scope: _Definition, hidden: Collection[str]) -> Iterator[Edge]:
+    def _definition_edges(self, definition: _Definition) -> Iterator[Edge]:
+        """What defines it, its base classes, and the calls and uses in it, but for the definitions within it."""
+        node = definition.node
+        if definition.owner:
+            yield Edge(definition.owner, "defines", Meaning(definition.name, SURE), node)
+        if isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                yield from self._edge(definition, "inherits from", base, frozenset())
+        hidden = definition.hidden
+        for part in definition.parts():
+            yield from self._edges_within(part, definition, hidden)
+
+    def _edges_within(self, node: ast.AST, scope: _Definition, hidden: Collection[str]) -> Iterator[Edge]:
         """Calls and uses in a part of a definition, in which these names are local."""
-        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
         if isinstance(node, Scope | ast.Import | ast.ImportFrom):
             return
+        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
         if isinstance(node, ast.Call):
             yield from self._edge(scope, "calls", node.func, hidden)
-            inner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-            children = [*inner, *node.args, *node.keywords]
+            owners = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            children = [*owners, *node.args, *node.keywords]
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            found = self._meaning(node, scope, hidden)
-            if found is not None and found[0] in self.names.known:
-                yield scope.name, "uses", found, node
+            meaning = self._meaning(node, scope, hidden)
+            if meaning is not None and meaning.name in self.names.definitions:
+                yield Edge(scope.name, "uses", meaning, node)
                 return
         for child in children:
-            yield from self._within(child, scope, hidden)
+            yield from self._edges_within(child, scope, hidden)
 
     def _edge(self, scope: _Definition, relation: str, node: ast.expr, hidden: Collection[str]) -> Iterator[Edge]:
-        found = self._meaning(node, scope, hidden) or self._guess(node, hidden)
-        if found is not None:
-            yield scope.name, relation, found, node
+        meaning = self._meaning(node, scope, hidden) or self._guess(node, hidden)
+        if meaning is not None:
+            yield Edge(scope.name, relation, meaning, node)
         elif relation == "calls" and isinstance(node, ast.Attribute):
             self.notes["calls of methods of unknown objects, left out"] += 1
 
     def _meaning(self, node: ast.expr, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
         """What an expression surely names; None where the code does not say, or it is a builtin."""
-        known = self.names.known
         if isinstance(node, ast.Name) and node.id not in hidden:
-            own = next((one.name for one in self.source.definitions if one.last == node.id and not one.in_class), "")
-            if not own and node.id in self.imports:
-                return self.names.imported(self.imports[node.id])
-            outer = self.source.outer
-            while not own and outer:
-                own, outer = f"{outer}.{node.id}" if f"{outer}.{node.id}" in known else "", outer.rpartition(".")[0]
-            return (own, SURE) if own else None
-        if not isinstance(node, ast.Attribute):
-            return None
-        owner, attribute = node.value, node.attr
+            return self._meaning_of_name(node.id)
+        if isinstance(node, ast.Attribute):
+            return self._meaning_of_attribute(node, scope, hidden)
+        return None
+
+    def _meaning_of_name(self, name: str) -> Meaning | None:
+        """The definition in the passage, the import of the document, or the definition in an outer class or module."""
+        for definition in self.source.definitions:
+            if definition.last == name and not definition.in_class:
+                return Meaning(definition.name, SURE)
+        if name in self.imports:
+            return self.names.imported(self.imports[name])
+        outer = self.source.outer
+        while outer:
+            if f"{outer}.{name}" in self.names.definitions:
+                return Meaning(f"{outer}.{name}", SURE)
+            outer = outer.rpartition(".")[0]
+        return None
+
+    def _meaning_of_attribute(self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
+        """A method of the class itself, a name of an imported module, or an attribute of a class: Circle(3).area."""
+        definitions = self.names.definitions
+        owner = node.value
         if isinstance(owner, ast.Name) and owner.id in ("self", "cls") and scope.in_class:
-            own = f"{scope.in_class}.{attribute}"
-            return (own, SURE) if own in known else None
+            method = f"{scope.in_class}.{node.attr}"
+            return Meaning(method, SURE) if method in definitions else None
         if isinstance(owner, ast.Name) and owner.id not in hidden and owner.id in self.imports:
-            return self.names.imported(f"{self.imports[owner.id]}.{attribute}")
-        made = isinstance(owner, ast.Call)  # Circle(3).area is Circle.area
-        found = self._meaning(owner.func if isinstance(owner, ast.Call) else owner, scope, hidden)
-        if found is None or (made and (found[0] not in known or known[found[0]].kind != "class")):
+            return self.names.imported(f"{self.imports[owner.id]}.{node.attr}")
+        if isinstance(owner, ast.Call):
+            meaning = self._meaning(owner.func, scope, hidden)
+            if meaning is None or meaning.name not in definitions or definitions[meaning.name].kind != "class":
+                return None
+        else:
+            meaning = self._meaning(owner, scope, hidden)
+        if meaning is None:
             return None
-        inner = f"{found[0]}.{attribute}"
-        return (inner, found[1]) if inner in known or found[0] not in known else None
+        attribute = f"{meaning.name}.{node.attr}"
+        is_possible = attribute in definitions or meaning.name not in definitions
+        return Meaning(attribute, meaning.confidence) if is_possible else None
 
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
         """The meaning of a call or a base class by its name only; None where several, or nothing, have that name.
@@ -288,12 +375,20 @@ class _Reader:
         `np.array()` is not taken for a method `array`: what is neither local nor imported is a module as likely as not.
         """
         if isinstance(node, ast.Name):
-            builtin = node.id in hidden or hasattr(builtins, node.id)
-            return None if builtin else self.names.only_match(node.id, method=False)
+            if node.id in hidden or hasattr(builtins, node.id):
+                return None
+            return self.names.only_match(node.id, method=False)
         if not isinstance(node, ast.Attribute) or node.attr in BUILTIN:
             return None
-        root: ast.expr = node.value
-        while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
-            root = root.func if isinstance(root, ast.Call) else root.value
-        unknown = isinstance(root, ast.Name) and root.id not in hidden
-        return None if unknown else self.names.only_match(node.attr, method=True)
+        root = _root(node)
+        if isinstance(root, ast.Name) and root.id not in hidden:
+            return None
+        return self.names.only_match(node.attr, method=True)
+
+
+def _root(node: ast.Attribute) -> ast.expr:
+    """The object that a chain of attributes, calls and subscripts begins with."""
+    root: ast.expr = node.value
+    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    return root

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import log
 
-from kg2rag.extraction import Extraction
+from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple
@@ -52,53 +52,67 @@ class Cooccurrence:
         `notes` counts the pairs that chance or the bounds left out.
         """
         named = Mentions(terms=False).extract(corpus)
-        titles = {mention.passage_id: [mention.entity] for mention in named.mentions if mention.sentence < 0}
-        windows: dict[tuple[str, int], dict[str, None]] = {}
-        for mention in named.mentions:
-            if mention.sentence >= 0:
-                own = dict.fromkeys(titles.get(mention.passage_id, ()))
-                windows.setdefault((mention.passage_id, mention.sentence), own)[mention.entity] = None
-        notes, holding = Counter(named.notes), Counter(entity for entities in windows.values() for entity in entities)
-        where: defaultdict[Pair, dict[str, int]] = defaultdict(Counter)
+        notes = Counter(named.notes)
+        windows = _windows(named.mentions)
+        n_windows_of = Counter(entity for entities in windows.values() for entity in entities)
+        passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)  # pair -> passage -> windows
         for (passage, _), entities in windows.items():
             notes[f"windows with more than {ENTITIES} entities, the rarest joined"] += len(entities) > ENTITIES
-            for pair in _pairs(list(entities), holding):
-                where[pair][passage] += 1
-        times = {pair: sum(passages.values()) for pair, passages in where.items()}
-        strengths = strengths_of(times, holding, len(windows))
-        notes["pairs no more frequent than chance left out"] = len(where) - len(strengths)
-        strongest: Counter[str] = Counter()
-        kept: set[Pair] = set()
-        for pair in sorted(strengths, key=strengths.__getitem__, reverse=True):
-            strongest.update(pair)
-            if all(strongest[end] <= PARTNERS for end in pair):
-                kept.add(pair)
-        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(strengths) - len(kept)
-        triples = tuple(
-            Triple(head, RELATION, tail, passage, strength)
-            for (head, tail), strength in strengths.items()
-            if (head, tail) in kept
-            for passage in where[head, tail]
-        )
-        return Extraction(triples, named.mentions, named.entities, notes)
+            for pair in _pairs(list(entities), n_windows_of):
+                passages_of[pair][passage] += 1
+        together = {pair: passages.total() for pair, passages in passages_of.items()}
+        strengths = strengths_of(together, n_windows_of, len(windows))
+        strongest = _strongest_pairs(strengths)
+        notes["pairs no more frequent than chance left out"] = len(together) - len(strengths)
+        notes[f"pairs beyond the {PARTNERS} strongest of an end left out"] = len(strengths) - len(strongest)
+        triples: list[Triple] = []
+        for pair, strength in strengths.items():
+            if pair in strongest:
+                triples += (Triple(pair[0], RELATION, pair[1], passage, strength) for passage in passages_of[pair])
+        return Extraction(tuple(triples), named.mentions, named.entities, notes)
 
 
-def _pairs(entities: Sequence[str], holding: Mapping[str, int]) -> Iterator[Pair]:
+def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, None]]:
+    """The entities of each window, by passage and sentence, the passage's own title first."""
+    titles = {mention.passage_id: mention.entity for mention in mentions if mention.sentence < 0}
+    windows: dict[tuple[str, int], dict[str, None]] = {}
+    for mention in mentions:
+        if mention.sentence < 0:
+            continue
+        window = windows.setdefault((mention.passage_id, mention.sentence), {})
+        if not window and mention.passage_id in titles:
+            window[titles[mention.passage_id]] = None
+        window[mention.entity] = None
+    return windows
+
+
+def _pairs(entities: Sequence[str], n_windows_of: Mapping[str, int]) -> Iterator[Pair]:
     """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
-    rarest = sorted(range(len(entities)), key=lambda place: (holding[entities[place]], place))[:ENTITIES]
+    rarest = sorted(range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place))[:ENTITIES]
     named = [(entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)]
-    for (first, one), (second, other) in combinations(named, 2):
-        if one != other:
+    for (first, first_key), (second, second_key) in combinations(named, 2):
+        if first_key != second_key:
             yield (first, second) if first <= second else (second, first)
 
 
-def strengths_of(together: Mapping[Pair, int], holding: Mapping[str, int], windows: int) -> dict[Pair, float]:
+def _strongest_pairs(strengths: Mapping[Pair, float]) -> set[Pair]:
+    """The pairs that are among the strongest of both their ends."""
+    n_pairs_of: Counter[str] = Counter()
+    strongest: set[Pair] = set()
+    for pair in sorted(strengths, key=strengths.__getitem__, reverse=True):
+        n_pairs_of.update(pair)
+        if all(n_pairs_of[end] <= PARTNERS for end in pair):
+            strongest.add(pair)
+    return strongest
+
+
+def strengths_of(together: Mapping[Pair, int], n_windows_of: Mapping[str, int], n_windows: int) -> dict[Pair, float]:
     """The strength of every pair that is more frequent than chance, to three decimals; see the module's formulas."""
     strengths: dict[Pair, float] = {}
     for (first, second), count in together.items():
-        surprise = log(windows * count / (holding[first] * holding[second]))
+        surprise = log(n_windows * count / (n_windows_of[first] * n_windows_of[second]))
         # In every window together: no surprise is left to measure, and none to divide by.
-        npmi = surprise / log(windows / count) if count < windows else 1.0
+        npmi = surprise / log(n_windows / count) if count < n_windows else 1.0
         strength = round(10 * npmi * count / (count + 1), 3)
         if strength > 0:
             strengths[first, second] = strength

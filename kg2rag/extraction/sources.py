@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.text.registry import Registry
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, Triple
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class GivenExtraction:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the extraction."""
-        written = repr(self.extraction) + ("" if self.extraction.raw is None else repr(tuple(self.extraction.raw)))
+        written = repr(self.extraction)
+        if self.extraction.raw is not None:
+            written += repr(tuple(self.extraction.raw))
         return "given-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
     def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
@@ -58,20 +61,36 @@ class CombinedExtractor:
 
     def extract(self, corpus: Corpus) -> Extraction:
         """What every source found; `notes` names the source of each cause ("HippoRAGOpenIE: …"), numbered from 1."""
-        found = [source.extract(corpus) for source in self.sources]
-        kinds = [type(source).__name__ for source in self.sources]
+        extractions = [source.extract(corpus) for source in self.sources]
         notes: dict[str, int] = {}
-        for at, (kind, extraction) in enumerate(zip(kinds, found, strict=True)):
-            label = f"{kind} {kinds[: at + 1].count(kind)}" if kinds.count(kind) > 1 else kind
+        for label, extraction in zip(self._labels(), extractions, strict=True):
             notes |= {f"{label}: {cause}": count for cause, count in extraction.notes.items()}
-        written = [each.triples if each.raw is None else each.raw for each in found]
         return Extraction(
-            tuple(triple for each in found for triple in each.triples),
-            tuple(mention for each in found for mention in each.mentions),
-            tuple(entity for each in found for entity in each.entities),
+            tuple(triple for extraction in extractions for triple in extraction.triples),
+            tuple(mention for extraction in extractions for mention in extraction.mentions),
+            tuple(entity for extraction in extractions for entity in extraction.entities),
             notes,
-            None if all(each.raw is None for each in found) else tuple(one for raw in written for one in raw),
+            _raw_triples(extractions),
         )
+
+    def _labels(self) -> list[str]:
+        """The kind of each source, with a number where several are of one kind."""
+        kinds = [type(source).__name__ for source in self.sources]
+        labels = []
+        for position, kind in enumerate(kinds, start=1):
+            is_only = kinds.count(kind) == 1
+            labels.append(kind if is_only else f"{kind} {kinds[:position].count(kind)}")
+        return labels
+
+
+def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:
+    """The triples of all sources as they are written; None where every source has only the cleaned ones."""
+    if all(extraction.raw is None for extraction in extractions):
+        return None
+    triples: list[Triple] = []
+    for extraction in extractions:
+        triples += extraction.triples if extraction.raw is None else extraction.raw
+    return tuple(triples)
 
 
 SOURCES: Registry[Extractor] = Registry(

@@ -37,13 +37,10 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     or an attribute of another type.
     """
     notes: Counter[str] = Counter()
-    passages, nodes = {}, []
-    for node, data in graph.nodes(data=True):
-        if data.get("kind") == "passage":
-            passages[node] = str(data.get("passage_id"))
-        else:
-            nodes.append((node, data))
-    entities = _entities(nodes, notes)
+    passages = {
+        node: str(data.get("passage_id")) for node, data in graph.nodes(data=True) if data.get("kind") == "passage"
+    }
+    entities = _entities([item for item in graph.nodes(data=True) if item[0] not in passages], notes)
     edges: list[Edge] = []
     mentions: list[tuple[Mention, int]] = []
     for number, (head, tail, data) in enumerate(_edges(graph), start=1):
@@ -61,12 +58,16 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
         else:
             notes["edges of blank entities, left out"] += 1
     triples = _triples(edges, notes)
-    # The ends of triples are mentions already, which a graph counts by itself.
+    return Extraction(triples, _further_mentions(mentions, triples), tuple(entities.values()), notes)
+
+
+def _further_mentions(mentions: list[tuple[Mention, int]], triples: Iterable[Triple]) -> tuple[Mention, ...]:
+    """The mentions by their counts, without those that a graph counts by itself: the ends of triples."""
     ends = Counter((end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail))
-    others: list[Mention] = []
+    further: list[Mention] = []
     for mention, count in mentions:
-        others += [mention] * (count - ends[mention.entity, mention.passage_id])
-    return Extraction(triples, tuple(others), tuple(entities.values()), notes)
+        further += [mention] * (count - ends[mention.entity, mention.passage_id])
+    return tuple(further)
 
 
 @dataclass(frozen=True)
@@ -85,22 +86,22 @@ class NameRule:
     @classmethod
     def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
         """The rule of a graph: ids are names where half have a blank inside; captions are types where half repeat."""
-        ids, captions = [], []
+        is_name = []
+        captions = []
         for node, data in nodes:
-            ids.append(isinstance(node, str) and " " in node.strip())
+            is_name.append(isinstance(node, str) and " " in node.strip())
             captions += values_of("caption", data)[:1]
         repeats = len(captions) > 1 and 2 * len(set(map(str, captions))) <= len(captions)
-        return cls(ids_first=2 * sum(ids) >= max(len(ids), 1), has_captions=not repeats)
+        return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), has_captions=not repeats)
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """A node's name, and which attribute it is, "" for the node itself; the name is "" where all are blank."""
         fields = ["name"]
         if self.has_captions and not self.ids_first:
             fields += ["caption", "id"]
-        for field in fields:
-            for value in values_of(field, data):
-                if isinstance(value, str):
-                    return value, next(str(name) for name in data if data[name] is value)
+        for value in (value for field in fields for value in values_of(field, data)):
+            if isinstance(value, str):
+                return value, next(str(attribute) for attribute in data if data[attribute] is value)
         if not self.ids_first and self._has_blank_name(data):
             return "", ""
         if not isinstance(node, str):
@@ -109,31 +110,39 @@ class NameRule:
 
     def _has_blank_name(self, data: Attributes) -> bool:
         names = ("name", "title", "label") if self.has_captions else ("name",)
-        return any(folded(name) in names and isinstance(data[name], str) and not data[name].strip() for name in data)
+        values = [value for attribute, value in data.items() if folded(attribute) in names]
+        return any(isinstance(value, str) and not value.strip() for value in values)
+
+    def type_of(self, name: str, data: Attributes) -> str:
+        """The first type of a node: of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
+        types = values_of("node_type", data)
+        if self.ids_first or not self.has_captions:
+            types += [caption for caption in values_of("caption", data) if caption != name]
+        if not types:
+            return ""
+        labels = types[0] if isinstance(types[0], list | tuple) else [str(types[0]).strip(":")]
+        return ", ".join(map(str, labels))
 
 
 def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> dict[Hashable, Entity]:
     """The entity of every node whose name is not blank."""
-    rule, by_attribute = NameRule.of(nodes), Counter[str]()
+    rule = NameRule.of(nodes)
+    n_named_by: Counter[str] = Counter()
     entities: dict[Hashable, Entity] = {}
     for number, (node, data) in enumerate(nodes, start=1):
+        aliases = _aliases(node, number, data)
         if data.get("kind") == "entity" and isinstance(node, str):
-            about = str(data.get("type", "")), str(data.get("description", ""))
-            entities[node] = Entity(node, *about, _aliases(node, number, data))
+            entities[node] = Entity(node, str(data.get("type", "")), str(data.get("description", "")), aliases)
             continue
         written, attribute = rule.name(node, data)
         name = " ".join(written.split())  # a label of yEd may have several lines
         if not entity_key(name):
             notes["blank entities, left out"] += 1
             continue
-        by_attribute[attribute] += 1
-        types = values_of("node_type", data)
-        if rule.ids_first or not rule.has_captions:
-            types += [caption for caption in values_of("caption", data) if caption != name]
-        about = _type(types), _text("node_description", data)
-        entities[node] = Entity(name, *about, _aliases(node, number, data))
-    if set(by_attribute) - {""}:
-        for attribute, count in by_attribute.items():
+        n_named_by[attribute] += 1
+        entities[node] = Entity(name, rule.type_of(name, data), _text("node_description", data), aliases)
+    if set(n_named_by) - {""}:
+        for attribute, count in n_named_by.items():
             notes[f"entities named by {attribute or 'the id of the node'}"] = count
     return entities
 
@@ -143,14 +152,6 @@ def _text(field: str, data: Attributes) -> str:
     for value in values_of(field, data)[:1]:
         return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return ""
-
-
-def _type(values: list[Any]) -> str:
-    """The first type, of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
-    if not values:
-        return ""
-    labels = values[0] if isinstance(values[0], list | tuple) else [str(values[0]).strip(":")]
-    return ", ".join(map(str, labels))
 
 
 def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
@@ -166,7 +167,7 @@ class Edge(NamedTuple):
     """An edge with the number of its triple; `weight` counts where `strength` is None."""
 
     order: int
-    names: tuple[str, str, str]
+    fact: tuple[str, str, str]
     passage_id: str
     strength: float | None
     weight: float | None
@@ -186,18 +187,20 @@ def _edges(graph: nx.Graph) -> Iterable[tuple[Hashable, Hashable, Attributes]]:
 
 def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
     data = row.record
-    is_ours = data.get("kind") == "triple"
-    relation = str(data["relation"]) if is_ours else relation_of(data)
+    if data.get("kind") == "triple":
+        relation = str(data["relation"])
+        description = str(data.get("description", ""))
+    else:
+        relation = relation_of(data)
+        description = _text("description", data)
     notes[NO_RELATION] += not relation
-    strength, weight = _number(row, "strength"), _number(row, "weight")
     confidence = _number(row, "confidence")
-    description = str(data.get("description", "")) if is_ours else _text("description", data)
     return Edge(
         order=_whole_number(row, "order"),
-        names=(head, relation or "related to", tail),
+        fact=(head, relation or "related to", tail),
         passage_id=str(data.get("passage_id", "")),
-        strength=strength,
-        weight=weight,
+        strength=_number(row, "strength"),
+        weight=_number(row, "weight"),
         confidence=1.0 if confidence is None else confidence,
         description=description,
     )
@@ -208,7 +211,7 @@ def _triples(edges: list[Edge], notes: Counter[str]) -> tuple[Triple, ...]:
     strengths = filled_strengths([edge.strength for edge in edges], [edge.weight for edge in edges], notes)
     numbered = []
     for edge, strength in zip(edges, strengths, strict=True):
-        triple = Triple(*edge.names, edge.passage_id, strength, edge.confidence, edge.description)
+        triple = Triple(*edge.fact, edge.passage_id, strength, edge.confidence, edge.description)
         numbered.append((edge.order, triple))
     return tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
 

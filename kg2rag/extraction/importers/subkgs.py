@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers import FileSource
@@ -41,6 +41,8 @@ _WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encodin
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
 _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL)
 _MARKS = " \t\r\n*$>_|`-"
+_LOST_FIRST = r"(?<!\w)\wEND"
+_LOST_LAST = r"END\w(?!\w)"
 LONGEST = 100
 """Characters of an end that is still taken for a name."""
 
@@ -54,31 +56,33 @@ def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Coun
     notes : counts what was done, by cause; added to in place.
     """
     # Letters were lost only in sentences whose lines had no brackets.
-    bare = not any("<" in head for head, _, _ in triples)
+    has_lost_letters = not any("<" in head for head, _, _ in triples)
     kept: dict[TripleTexts, None] = {}
-    for raw in triples:
-        ends = [_head(raw[0], notes), _noted(raw[2], raw[2].partition(">")[0], "tail before a '>'", notes)]
-        ends[1] = _unmarked(ends[1], notes)
-        for at, pattern in enumerate((r"(?<!\w)\w{0}", r"{0}\w(?!\w)")):
-            if bare and normalise(ends[at]) not in _WORDS["pronouns"]:
-                ends[at] = _restored(ends[at], contents, pattern, notes)
-            if normalise(ends[at]) in _WORDS["pronouns"]:
-                ends[at] = _noted("", title, "pronoun read as the title", notes)
-        parts = (ends[0], " ".join(raw[1].split()), ends[1])
-        cause = _fault(parts, contents) or ("dropped: stated twice in a sentence" if parts in kept else None)
+    for raw_head, raw_relation, raw_tail in triples:
+        head = _head(raw_head, notes)
+        tail = _unmarked(_noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes), notes)
+        if has_lost_letters:
+            head = _restored(head, contents, _LOST_FIRST, notes)
+            tail = _restored(tail, contents, _LOST_LAST, notes)
+        triple = _resolved(head, title, notes), " ".join(raw_relation.split()), _resolved(tail, title, notes)
+        cause = _fault(triple, contents)
+        if cause is None and triple in kept:
+            cause = "dropped: stated twice in a sentence"
         if cause is None:
-            kept[parts] = None
+            kept[triple] = None
         else:
             notes[cause] += 1
     return list(kept)
 
 
 def _noted(before: str, after: str, cause: str, notes: Counter[str]) -> str:
+    """The end after a step of the cleaning, which is counted where it changed something."""
     notes[f"cleaned: {cause}"] += after != before
     return after
 
 
 def _head(head: str, notes: Counter[str]) -> str:
+    """A head without what the model wrote before it."""
     if "<" in head:
         notes["cleaned: head after a '<'" if head.startswith("<") else "cleaned: head after a preamble and '<'"] += 1
         head = head.rsplit("<", 1)[1]
@@ -91,35 +95,52 @@ def _head(head: str, notes: Counter[str]) -> str:
 
 
 def _unmarked(end: str, notes: Counter[str]) -> str:
+    """An end without the marks around it."""
     plain = " ".join(end.split())
     return _noted(plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes)
 
 
 def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str:
-    """The end with its lost letter, where the passage has no such word without it and one with it."""
+    """The end with its lost letter, where the passage has no such word without it and one with it; no pronoun."""
     escaped = re.escape(end)
-    if not end or re.search(rf"(?<!\w){escaped}(?!\w)", contents):
+    if not end or normalise(end) in _WORDS["pronouns"] or re.search(rf"(?<!\w){escaped}(?!\w)", contents):
         return end
-    found = re.search(pattern.replace("{0}", escaped), contents)
-    return _noted(end, found[0], "lost letter put back", notes) if found else end
+    match = re.search(pattern.replace("END", escaped), contents)
+    return _noted(end, match[0], "lost letter put back", notes) if match else end
 
 
-def _fault(parts: TripleTexts, contents: str) -> str | None:
-    head, relation, tail = parts
-    if not all(re.search(r"\w", part) for part in (head, tail)) or not relation:
+def _resolved(end: str, title: str, notes: Counter[str]) -> str:
+    """The title in place of a pronoun."""
+    if normalise(end) in _WORDS["pronouns"]:
+        return _noted("", title, "pronoun read as the title", notes)
+    return end
+
+
+def _fault(triple: TripleTexts, contents: str) -> str | None:
+    """The cause by which a triple is dropped; None where it has no fault."""
+    head, relation, tail = triple
+    if not (_has_word(head) and _has_word(tail) and relation):
         return "dropped: a blank part"
     if head in _WORDS["examples"] and normalise(head) not in normalise(contents):
         return "dropped: copied from the prompt's example"
     if any(end.lower() in _WORDS["nulls"] for end in (head, tail)):
         return "dropped: a null word as an end"
-    # "A" is a grade and "IT" a trade: a function word is written as one, "After" or "after".
-    if any(end.lower() in _WORDS["function_words"] and not end.isupper() for end in (head, tail)):
+    if _is_function_word(head) or _is_function_word(tail):
         return "dropped: a function word as an end"
-    if relation.lower() in _WORDS["empty_relations"] or not re.search(r"\w", relation):
+    if relation.lower() in _WORDS["empty_relations"] or not _has_word(relation):
         return "dropped: a relation without a content word"
     if max(len(head), len(tail)) > LONGEST:
         return f"dropped: an end of more than {LONGEST} characters"
     return "dropped: equal ends" if normalise(head) == normalise(tail) else None
+
+
+def _has_word(text: str) -> bool:
+    return re.search(r"\w", text) is not None
+
+
+def _is_function_word(end: str) -> bool:
+    """Whether an end is a function word, written "after" or "After": "A" is a grade and "IT" a trade."""
+    return end.lower() in _WORDS["function_words"] and not end.isupper()
 
 
 @dataclass(frozen=True)
@@ -146,47 +167,60 @@ class KG2RAGSubgraphs(FileSource):
         released code looks them up by title and sentence number. DataError where no title is in the corpus, or a record
         is malformed.
         """
-        titles: dict[str, list[tuple[int, int]]] = {}
-        positions = corpus.table["position"].to_pylist()
-        for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
-            titles.setdefault(title or doc_id, []).append((position, row))
-        by_sentence = any(position > 0 for places in titles.values() for position, _ in places)
+        places = _places_by_title(corpus)
+        by_sentence = any(position > 0 for passages in places.values() for position, _ in passages)
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
-        written: list[Triple] = []
-        sentences = list(self._sentences(titles, notes))
+        raw_triples: list[Triple] = []
+        sentences = list(self._sentences(places, notes))
         if not sentences:
             raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
-        for title, sentence, raw in sentences:
-            rows = [row for position, row in titles[title] if not by_sentence or position == sentence]
-            notes["triples read"] += len(raw)
-            written += (Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
-            if len(rows) == 1 and not self.raw:
-                kept = clean(raw, title, corpus.contents[rows[0]], notes)
-                triples += (Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
-            elif not self.raw:
-                notes["dropped: a sentence that is not exactly one passage"] += len(raw)
+        for title, number, facts in sentences:
+            rows = [row for position, row in places[title] if not by_sentence or position == number]
+            notes["triples read"] += len(facts)
+            raw_triples += (Triple(*fact, passage_id=corpus.ids[row]) for row in rows for fact in facts)
+            if self.raw:
+                continue
+            if len(rows) == 1:
+                cleaned = clean(facts, title, corpus.contents[rows[0]], notes)
+                triples += (Triple(*fact, passage_id=corpus.ids[rows[0]]) for fact in cleaned)
+            else:
+                notes["dropped: a sentence that is not exactly one passage"] += len(facts)
         if self.raw:
-            triples = [triple for triple in written if entity_key(triple.head) and entity_key(triple.tail)]
-            notes["raw triples with a blank end, not in the graph"] = len(written) - len(triples)
+            triples = [triple for triple in raw_triples if entity_key(triple.head) and entity_key(triple.tail)]
+            notes["raw triples with a blank end, not in the graph"] = len(raw_triples) - len(triples)
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
-        return Extraction(tuple(triples), notes=notes, raw=tuple(written))
+        return Extraction(tuple(triples), notes=notes, raw=tuple(raw_triples))
 
     def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
         """The sentences of the titles of the corpus: title, number and triples."""
-        for number, record in read_jsonl(self.path):
-            title = text(record, "title", self.path, number)
+        for line, record in read_jsonl(self.path):
+            title = text(record, "title", self.path, line)
             if title not in titles:
                 notes["titles outside the corpus"] += 1
                 continue
-            if not isinstance(sentences := record.get("sentences"), dict):
-                wrong(self.path, number, "sentences", sentences, "an object of sentence numbers")
-            for index, raw in sentences.items():
-                if not index.isdecimal():
-                    wrong(self.path, number, "sentence index", index, "a number from 0")
-                if not isinstance(raw, list):
-                    wrong(self.path, number, f"sentences of {title!r}", raw, "lists of triples")
-                for parts in raw:
-                    if not (isinstance(parts, list) and [*map(type, parts)] == [str] * 3):
-                        wrong(self.path, number, f"triple of {title!r}", parts, "three strings")
-                yield title, int(index), [(head, relation, tail) for head, relation, tail in raw]
+            sentences = record.get("sentences")
+            if not isinstance(sentences, dict):
+                wrong(self.path, line, "sentences", sentences, "an object of sentence numbers")
+            for number, facts in sentences.items():
+                if not number.isdecimal():
+                    wrong(self.path, line, "sentence index", number, "a number from 0")
+                yield title, int(number), self._checked_facts(facts, title, line)
+
+    def _checked_facts(self, facts: Any, title: str, line: int) -> list[TripleTexts]:
+        """The triples of a sentence; DataError where one is not three strings."""
+        if not isinstance(facts, list):
+            wrong(self.path, line, f"sentences of {title!r}", facts, "lists of triples")
+        for fact in facts:
+            if not isinstance(fact, list) or len(fact) != 3 or not all(isinstance(part, str) for part in fact):
+                wrong(self.path, line, f"triple of {title!r}", fact, "three strings")
+        return [(head, relation, tail) for head, relation, tail in facts]
+
+
+def _places_by_title(corpus: Corpus) -> dict[str, list[tuple[int, int]]]:
+    """Title, or else the id of the document -> position and row of its passages."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    positions = corpus.table["position"].to_pylist()
+    for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
+        places.setdefault(title or doc_id, []).append((position, row))
+    return places

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of, relation_of, values_of
 from kg2rag.extraction.importers.json_graph import read_json_values
-from kg2rag.extraction.importers.strengths import filled_strengths, is_missing, number_of
+from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, filled_strengths, is_missing, number_of
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
     DataError,
@@ -97,37 +97,36 @@ class TriplesFile:
         or every passage is unknown.
         """
         notes: Counter[str] = Counter()
-        entities: dict[str, Entity] = {}
-        facts: list[tuple[str, str, str, str]] = []
-        rows: list[TripleRow] = []
         known = frozenset(("", *corpus.ids))
-        by_id, by_name = _described(self.entities)
+        described = DescribedEntities.read(self.entities)
+        entities: dict[str, Entity] = {}
+        triples: list[Triple] = []
+        strengths: list[float | None] = []
+        weights: list[float | None] = []
         for number, record in self.records():
             row = TripleRow(self.path or "graph", number, record)
-            parts = row.parts(needs_passage=self.needs_passages)
-            cause = row.fault(parts, known)
+            row.require_columns("head", "tail", *(["passage_id"] if self.needs_passages else []))
+            cause = row.fault(known)
             if cause:
                 notes[cause] += 1
                 continue
-            notes[NO_RELATION] += not parts[1]
-            ends = []
-            for end, name in (("head", parts[0]), ("tail", parts[2])):
-                entity = by_id.get(row.text(f"{end}_id")) or by_name.get(entity_key(name)) or Entity(name)
-                entity = replace(entity, type=entity.type or row.text(f"{end}_type"))
+            head = described.of(row, "head")
+            tail = described.of(row, "tail")
+            for entity in (head, tail):
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
-                ends.append(entity.name)
-            facts.append((ends[0], parts[1] or "related to", ends[1], parts[3]))
-            rows.append(row)
-        if notes[OUTSIDE] and not rows:
+            notes[NO_RELATION] += not row.relation
+            triples.append(row.triple(head.name, tail.name))
+            strengths.append(row.ranged("strength", MAX_STRENGTH))
+            weights.append(row.number_in("weight"))
+        if notes[OUTSIDE] and not triples:
             raise DataError(
                 f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
                 "it was made from, or leave the column out: then names link the graph to the passages."
             )
-        strengths = filled_strengths(
-            [row.ranged("strength", MAX_STRENGTH) for row in rows], [row.number_in("weight") for row in rows], notes
-        )
-        triples = [row.triple(fact, strength) for row, fact, strength in zip(rows, facts, strengths, strict=True)]
+        for index, strength in enumerate(filled_strengths(strengths, weights, notes)):
+            if strength != triples[index].strength:
+                triples[index] = replace(triples[index], strength=strength)
         return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -179,39 +178,43 @@ def _json_record(value: Any, file: Path, number: int) -> Mapping[str, object]:
 class TripleRow(Row):
     """One record, its fields by our names."""
 
-    def parts(self, *, needs_passage: bool) -> tuple[str, str, str, str]:
-        """Head, relation, tail and passage; "" where one is blank. DataError where the record lacks a column."""
-        for name in ("head", "tail", "passage_id"):
-            if not self.columns(name) and (needs_passage or name != "passage_id"):
-                self._lacks(name)
-        return (
-            self.text("head"),
-            sys.intern(relation_of(self.record).strip()),
-            self.text("tail"),
-            self.text("passage_id"),
-        )
+    def require_columns(self, *names: str) -> None:
+        """DataError where the record has no column for a field."""
+        for name in names:
+            if not self.columns(name):
+                columns = ", ".join(map(str, self.record)) or "none"
+                raise DataError(
+                    f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: "
+                    f"{columns}; call one {USUAL_COLUMNS[name]}. Is the first line no header? Write one."
+                )
 
-    def _lacks(self, name: str) -> NoReturn:
-        columns = ", ".join(map(str, self.record)) or "none"
-        raise DataError(
-            f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: {columns}; "
-            f"call one {USUAL_COLUMNS[name]}. Is the first line no header? Write one."
-        )
+    @property
+    def relation(self) -> str:
+        """The relation; "" where it is blank."""
+        return sys.intern(relation_of(self.record).strip())
 
-    def triple(self, fact: tuple[str, str, str, str], strength: float) -> Triple:
-        """The triple of head, relation, tail and passage."""
+    def triple(self, head: str, tail: str) -> Triple:
+        """The triple between two entities, of the default strength."""
         confidence = self.ranged("confidence", 1)
-        return Triple(*fact, strength, 1.0 if confidence is None else confidence, self.text("description"))
+        return Triple(
+            head,
+            self.relation or "related to",
+            tail,
+            self.text("passage_id"),
+            DEFAULT_STRENGTH,
+            1.0 if confidence is None else confidence,
+            self.text("description"),
+        )
 
-    def fault(self, parts: tuple[str, str, str, str], known: frozenset[str]) -> str:
+    def fault(self, known: frozenset[str]) -> str:
         """Why the record is no triple of the corpus; "" where it is one."""
-        head, relation, tail, passage = parts
-        has_relation = any(column.lower() in NAMED_RELATIONS for column in self.columns("relation"))
-        if not (entity_key(head) and entity_key(tail)) or (has_relation and not relation):
+        names_relations = any(column.lower() in NAMED_RELATIONS for column in self.columns("relation"))
+        has_ends = entity_key(self.text("head")) and entity_key(self.text("tail"))
+        if not has_ends or (names_relations and not self.relation):
             return "triples with a blank part"
         if self.number_in("confidence") == 0:
             return "triples of confidence 0"
-        return OUTSIDE if passage not in known else ""
+        return OUTSIDE if self.text("passage_id") not in known else ""
 
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns of the record that may hold a field."""
@@ -219,25 +222,24 @@ class TripleRow(Row):
 
     def text(self, name: str) -> str:
         """A field as a stripped string, of several columns the first that is not blank; "" where all are."""
-        for value in values_of(name, self.record)[:1]:
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                wrong(self.file, self.place, name, value, "a string")
-            return sys.intern(str(value).strip())  # names and passages occur in many rows
-        return ""
+        values = values_of(name, self.record)
+        if not values:
+            return ""
+        value = int(values[0]) if isinstance(values[0], float) and values[0].is_integer() else values[0]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            wrong(self.file, self.place, name, value, "a string")
+        return sys.intern(str(value).strip())  # names and passages occur in many rows
 
     def number_in(self, name: str) -> float | None:
         """A field as a number, in any range; None where it is missing."""
-        for column in self.columns(name)[:1]:
-            value = self.record[column]
-            if is_missing(value):
-                return None
-            number = number_of(value)
-            if number is None:
-                wrong(self.file, self.place, column, value, "a number")
-            return number
-        return None
+        columns = self.columns(name)
+        if not columns or is_missing(self.record[columns[0]]):
+            return None
+        value = self.record[columns[0]]
+        number = number_of(value)
+        if number is None:
+            wrong(self.file, self.place, columns[0], value, "a number")
+        return number
 
     def ranged(self, name: str, greatest: float) -> float | None:
         """A field as a number above 0; None where it is missing."""
@@ -248,22 +250,42 @@ class TripleRow(Row):
         return number
 
 
-def _described(file: Path | None) -> tuple[dict[str, Entity], dict[str, Entity]]:
-    """The entities of a file by id, and by normalised name."""
-    by_id: dict[str, Entity] = {}
-    by_name: dict[str, Entity] = {}
-    for number, record in read_jsonl(file) if file else ():
-        row = Row(str(file), number, record)
-        if not (name := row.string(*NAMES)).strip():
-            wrong(row.file, number, " or ".join(NAMES), row.value(NAMES, str, ""), "a string that is not blank")
-        if not isinstance(given := row.value(("aliases",), object, "a list") or [], list):
-            wrong(row.file, number, "aliases", given, "a list")
-        aliases: list[Any] = [item.get("surface") if isinstance(item, dict) else item for item in given]
-        for item, alias in zip(given, aliases, strict=True):
-            if not isinstance(alias, str):
-                wrong(row.file, number, "aliases", item, "strings, or objects with a surface")
-        others = tuple(dict.fromkeys(alias for alias in aliases if alias != name))
-        entity = Entity(name.strip(), row.string("type"), row.string("description"), others)
-        by_name.setdefault(entity_key(entity.name), entity)
-        by_id |= {id_: entity for id_ in (record.get("id"), record.get("entity_id")) if isinstance(id_, str)}
-    return by_id, by_name
+@dataclass(frozen=True)
+class DescribedEntities:
+    """The entities of a file, by id and by normalised name; of two of one name, the first counts."""
+
+    by_id: dict[str, Entity]
+    by_name: dict[str, Entity]
+
+    @classmethod
+    def read(cls, file: Path | None) -> DescribedEntities:
+        """The entities of a file of JSON Lines; none without a file."""
+        described = cls({}, {})
+        for number, record in read_jsonl(file) if file else ():
+            entity = _entity(Row(str(file), number, record))
+            described.by_name.setdefault(entity_key(entity.name), entity)
+            for id_ in (record.get("id"), record.get("entity_id")):
+                if isinstance(id_, str):
+                    described.by_id[id_] = entity
+        return described
+
+    def of(self, row: TripleRow, end: str) -> Entity:
+        """The entity at the head or tail of a record, by its id or else its name, with the type that the record has."""
+        name = row.text(end)
+        entity = self.by_id.get(row.text(f"{end}_id")) or self.by_name.get(entity_key(name)) or Entity(name)
+        return replace(entity, type=entity.type or row.text(f"{end}_type"))
+
+
+def _entity(row: Row) -> Entity:
+    """An entity of `entities.jsonl`; DataError where its name is blank, or a field is of another type."""
+    name = row.string(*NAMES)
+    if not name.strip():
+        wrong(row.file, row.place, " or ".join(NAMES), row.value(NAMES, str, ""), "a string that is not blank")
+    aliases = []
+    for item in row.value(("aliases",), list, "a list") or []:
+        alias = item.get("surface") if isinstance(item, dict) else item
+        if not isinstance(alias, str):
+            wrong(row.file, row.place, "aliases", item, "strings, or objects with a surface")
+        if alias != name and alias not in aliases:
+            aliases.append(alias)
+    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))

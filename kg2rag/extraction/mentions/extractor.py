@@ -17,6 +17,7 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.table import TERMS, VERSION, MentionTable, numbered_sentences
@@ -38,7 +39,6 @@ _LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and 
 _ARTICLES = frozenset({"the", "a", "an"})
 ACRONYM, NAME_OF_PAGE = range(2)
 _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
-Known = dict[str, tuple[int, "Stated"]]  # alias key -> the key of its meaning, and its first statement
 
 
 class Stated(NamedTuple):
@@ -52,6 +52,17 @@ class Stated(NamedTuple):
     kind: int
 
 
+class Meaning(NamedTuple):
+    """The key that an alias stands for, and the first statement of it."""
+
+    code: int
+    stated: Stated
+
+
+Meanings = dict[str, Meaning]
+"""Key of an alias -> its meaning."""
+
+
 def find_aliases(
     corpus: Corpus, table: MentionTable
 ) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
@@ -63,58 +74,79 @@ def find_aliases(
     Returns the table, where a name that became an alias keeps its key without mentions; how an entity is written -> its
     other names, in order of appearance; and what was joined or left out, by cause.
     """
-    key_of = {key: code for code, key in enumerate(table.keys)}
+    code_of = {key: code for code, key in enumerate(table.keys)}
     notes: Counter[str] = Counter()
-    known = _unambiguous(corpus, table, key_of, notes)
-    columns = np.stack([table.row, table.sentence, table.key], axis=1)
-    dated = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[columns[:, 2]]
-    notes["mentions of dates and numbers left out"] = int(dated.sum())
+    meanings = _unambiguous(corpus, table, code_of, notes)
+    is_date = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[table.key]
+    notes["mentions of dates and numbers left out"] = int(is_date.sum())
     joined = np.arange(len(table.keys), dtype=np.int32)
-    for key, (code, _) in known.items():
-        if key in key_of:
-            joined[key_of[key]] = code
+    for key, meaning in meanings.items():
+        if key in code_of:
+            joined[code_of[key]] = meaning.code
     notes["names joined to what they stand for"] = int(np.count_nonzero(joined != np.arange(len(joined))))
-    kept = columns[~dated]
-    kept[:, 2] = joined[kept[:, 2]]
-    found = np.array(list(_occurrences(corpus, table, known)), dtype=np.int32).reshape(-1, 3)
-    notes["mentions by an alias"] = len(found)
-    rows, size = np.unique(np.concatenate([kept, found]), axis=0), len(table.keys)
-    own = table.page_row.astype(np.int64) * size + table.page_key  # a page does not mention its own title
-    rows = rows[~np.isin(rows[:, 0].astype(np.int64) * size + rows[:, 2], own)]
-    written = table.written(corpus.titles)
+    by_name = np.stack([table.row, table.sentence, joined[table.key]], axis=1)[~is_date]
+    by_alias = np.array(list(_occurrences(corpus, table, meanings)), dtype=np.int32).reshape(-1, 3)
+    notes["mentions by an alias"] = len(by_alias)
+    mentions = np.unique(np.concatenate([by_name, by_alias]), axis=0)
+    # A page does not mention its own title.
+    pages = table.page_row.astype(np.int64) * len(table.keys) + table.page_key
+    mentions = mentions[~np.isin(mentions[:, 0].astype(np.int64) * len(table.keys) + mentions[:, 2], pages)]
+    changed = replace(table, row=mentions[:, 0], sentence=mentions[:, 1], key=mentions[:, 2])
+    return changed, _aliases_by_name(table.written(corpus.titles), meanings), notes
+
+
+def _aliases_by_name(display: Sequence[Sequence[str]], meanings: Meanings) -> dict[str, tuple[str, ...]]:
+    """How an entity is written -> its other names."""
     aliases: dict[str, tuple[str, ...]] = {}
-    for code, alias in known.values():
-        for name in written[code]:
-            aliases[name] = (*aliases.get(name, ()), alias.alias)
-    changed = replace(table, row=rows[:, 0], sentence=rows[:, 1], key=rows[:, 2])
-    return changed, aliases, notes
+    for meaning in meanings.values():
+        for name in display[meaning.code]:
+            aliases[name] = (*aliases.get(name, ()), meaning.stated.alias)
+    return aliases
 
 
-def _unambiguous(corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]) -> Known:
+def _unambiguous(corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]) -> Meanings:
     """The aliases of one meaning; none means another alias."""
-    statements: list[Stated] = []
-    for row, title in enumerate(corpus.titles):
-        sentences = corpus.sentences(row)
-        statements += _opening(title, sentences[0]) if title else ()
-        statements += (stated for sentence in sentences for stated in _acronyms(sentence))
-    meanings: dict[str, dict[int, Stated]] = {}
-    for stated in statements:
-        key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
-        if code is None:
-            notes["aliases of what no two passages name"] += 1
-        elif key != table.keys[code] and not (len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)):
-            meanings.setdefault(key, {}).setdefault(code, stated)
-    known: Known = {}
-    for key, codes in meanings.items():
-        code, stated = next(iter(codes.items()))
-        own = key_of.get(key)
-        if len(codes) > 1:
+    meanings: Meanings = {}
+    for alias, statements in _statements_by_alias(corpus, table, code_of, notes).items():
+        meaning = Meaning(*next(iter(statements.items())))
+        code = code_of.get(alias)
+        is_title = code is not None and code < table.n_titles
+        if len(statements) > 1:
             notes["aliases with several meanings left out"] += 1
-        elif own is not None and (own < table.n_titles or stated.kind == NAME_OF_PAGE):
+        elif is_title or (code is not None and meaning.stated.kind == NAME_OF_PAGE):
             notes["aliases that are titles or shared names left out"] += 1
         else:
-            known[key] = code, stated
-    return {key: value for key, value in known.items() if table.keys[value[0]] not in known}
+            meanings[alias] = meaning
+    return {alias: meaning for alias, meaning in meanings.items() if table.keys[meaning.code] not in meanings}
+
+
+def _statements_by_alias(
+    corpus: Corpus, table: MentionTable, code_of: Mapping[str, int], notes: Counter[str]
+) -> dict[str, dict[int, Stated]]:
+    """Alias -> the keys that it is stated to mean, each with its first statement."""
+    statements: dict[str, dict[int, Stated]] = {}
+    for stated in _statements(corpus):
+        alias = normalise(stated.alias)
+        code = code_of.get(normalise(stated.name))
+        if code is None:
+            notes["aliases of what no two passages name"] += 1
+        elif alias != table.keys[code] and _may_be_alias(alias):
+            statements.setdefault(alias, {}).setdefault(code, stated)
+    return statements
+
+
+def _may_be_alias(key: str) -> bool:
+    return len(key) > 1 and key not in FUNCTION_WORDS and not is_date_or_number(key)
+
+
+def _statements(corpus: Corpus) -> Iterator[Stated]:
+    """What the passages state, in their order: the opening of each page, then acronyms."""
+    for row, title in enumerate(corpus.titles):
+        sentences = corpus.sentences(row)
+        if title:
+            yield from _opening(title, sentences[0])
+        for sentence in sentences:
+            yield from _acronyms(sentence)
 
 
 def _acronyms(sentence: str) -> Iterator[Stated]:
@@ -155,16 +187,19 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     if not verb:
         return
     before = sentence[: verb.start()]
-    given = [name for phrase in _KNOWN_AS.finditer(before) if (name := _name_at(before, phrase.end(), _LISTED))]
+    others = [_name_at(before, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(before)]
+    others = [name for name in others if name]
     quotes = len(before) - len(before.lstrip("\"“'`‘ "))
-    name, key = _name_at(before, quotes, _WHOLE), normalise(title)
-    named = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
-    if not named and key not in map(normalise, given):
+    name = _name_at(before, quotes, _WHOLE)
+    key = normalise(title)
+    shares_word = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
+    if not shares_word and key not in map(normalise, others):
         return
     # Of "History of X", "List of X finals", X is the topic and not the page.
-    if " " in name and not re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key):
+    is_topic = re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
+    if " " in name and not is_topic:
         yield Stated(title, name, NAME_OF_PAGE)
-    for other in given:
+    for other in others:
         yield Stated(title, other, ACRONYM if other.isupper() else NAME_OF_PAGE)
 
 
@@ -177,21 +212,26 @@ def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
     return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
 
 
-def _occurrences(corpus: Corpus, table: MentionTable, known: Known) -> Iterator[tuple[int, int, int]]:
+def _occurrences(corpus: Corpus, table: MentionTable, meanings: Meanings) -> Iterator[tuple[int, int, int]]:
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
-    if not known:
+    if not meanings:
         return
-    keys = list(dict.fromkeys((*table.keys, *known)))
-    lexicon, meant = Lexicon(keys), np.array([key in known for key in keys])
+    keys = list(dict.fromkeys((*table.keys, *meanings)))
+    lexicon = Lexicon(keys)
+    is_alias = np.array([key in meanings for key in keys])
     for texts, rows, numbers in numbered_sentences(corpus):
         joined = JoinedTexts(texts)
-        found = lexicon.matches(joined)
-        for at in np.flatnonzero(meant[found.codes]).tolist():
-            code, stated = known[keys[found.codes[at]]]
-            written = joined.text[found.starts[at] : found.ends[at]], stated.alias
-            letters = ["".join(filter(str.isalpha, one)) for one in written]
-            if stated.kind != ACRONYM or letters[0] == letters[1]:
-                yield int(rows[found.texts[at]]), int(numbers[found.texts[at]]), code
+        matches = lexicon.matches(joined)
+        for index in np.flatnonzero(is_alias[matches.codes]).tolist():
+            meaning = meanings[keys[matches.codes[index]]]
+            surface = joined.text[matches.starts[index] : matches.ends[index]]
+            if meaning.stated.kind != ACRONYM or _letters(surface) == _letters(meaning.stated.alias):
+                text = matches.texts[index]
+                yield int(rows[text]), int(numbers[text]), meaning.code
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
 
 
 @dataclass(frozen=True)
@@ -223,47 +263,77 @@ class Mentions:
         # Compiled, and not needed where a graph is read from the store.
         from kg2rag.extraction.mentions.finding import find_mentions
 
-        (table, others, notes), titles = find_aliases(corpus, find_mentions(corpus)), corpus.titles
-        n_named, untitled = len(table.keys), np.array([not title for title in titles])
-        # Compiled too: scikit-learn.
-        from kg2rag.extraction.mentions.terms import needs_terms, stars, with_terms
-
-        joined = needs_terms(corpus)
-        if self.terms and joined.any():
-            known = frozenset(normalise(name) for found in others.values() for name in found)
-            table = with_terms(table, corpus, joined, known)
-        display = table.written(titles)
-        strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
-        triples: dict[Triple, None] = {}
-        mentions = [Mention(title, corpus.ids[row]) for row, title in enumerate(titles) if title]
+        table, aliases, notes = find_aliases(corpus, find_mentions(corpus))
+        n_named = len(table.keys)
+        if self.terms:
+            table = _add_terms(table, corpus, aliases)
+        display = table.written(corpus.titles)
+        mentions = [Mention(title, corpus.ids[row]) for row, title in enumerate(corpus.titles) if title]
         for key, row, sentence in zip(table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True):
-            for name in display[key]:
-                mentions.append(Mention(name, corpus.ids[row], sentence))
-                if titles[row]:
-                    triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
+            mentions += (Mention(name, corpus.ids[row], sentence) for name in display[key])
+        triples = dict.fromkeys(_title_triples(table, corpus, display))
+        untitled = np.array([not title for title in corpus.titles])
         if self.terms and untitled.any():
-            for row, head, tail, next_row in stars(table, corpus, untitled).T.tolist():
-                for name in display[tail]:
-                    relation = "continues in" if next_row else "appears with"
-                    stated = Triple(display[head][0], relation, name, corpus.ids[row], round(strength[tail], 3))
-                    triples[stated] = None
-            isolated = untitled.sum() - len(np.unique(table.row[untitled[table.row]]))
-            notes = {**notes, "passages without a title that share nothing": int(isolated)}
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others, n_named)), notes)
+            triples |= dict.fromkeys(_term_triples(table, corpus, display, untitled))
+            n_isolated = int(untitled.sum()) - len(np.unique(table.row[untitled[table.row]]))
+            notes = {**notes, "passages without a title that share nothing": n_isolated}
+        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, aliases, n_named)), notes)
+
+
+def _add_terms(table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[str, ...]]) -> MentionTable:
+    """The table with the terms of the passages that need them, but those that are aliases already."""
+    from kg2rag.extraction.mentions.terms import needs_terms, with_terms  # compiled: scikit-learn
+
+    lacking = needs_terms(corpus)
+    if not lacking.any():
+        return table
+    known = frozenset(normalise(alias) for names in aliases.values() for alias in names)
+    return with_terms(table, corpus, lacking, known)
+
+
+def _strengths(table: MentionTable, n_passages: int) -> list[float]:
+    """The strength of each key as a tail, to three decimals."""
+    whole = log(1 + n_passages)
+    return [round(10 * log(1 + n_passages / max(count, 1)) / whole, 3) for count in table.document_frequency]
+
+
+def _title_triples(table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]]) -> Iterator[Triple]:
+    """A passage's title -[mentions]-> what its text names."""
+    strengths = _strengths(table, len(corpus))
+    titles = corpus.titles
+    for key, row in zip(table.key.tolist(), table.row.tolist(), strict=True):
+        if titles[row]:
+            for name in display[key]:
+                yield Triple(titles[row], "mentions", name, corpus.ids[row], strengths[key])
+
+
+def _term_triples(
+    table: MentionTable, corpus: Corpus, display: Sequence[Sequence[str]], untitled: NDArray[np.bool_]
+) -> Iterator[Triple]:
+    """The rarest key of a passage without a title -> its other keys, and the rarest key of the next passage."""
+    from kg2rag.extraction.mentions.terms import stars  # compiled: scikit-learn
+
+    strengths = _strengths(table, len(corpus))
+    for row, head, tail, leads_on in stars(table, corpus, untitled).T.tolist():
+        relation = "continues in" if leads_on else "appears with"
+        for name in display[tail]:
+            yield Triple(display[head][0], relation, name, corpus.ids[row], strengths[tail])
 
 
 def _entities(
-    table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]], n_named: int
+    table: MentionTable, display: Sequence[Sequence[str]], aliases: Mapping[str, tuple[str, ...]], n_named: int
 ) -> Iterator[Entity]:
     """Titles, with and without their brackets, names, terms; a name that became an alias has no record."""
-    aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for key, names in enumerate(display[: table.n_titles]):
-        for name in names:
-            aliases[name] |= {table.names[key]: None} if table.names[key] != name else {}
-    for name, known in aliases.items():
-        yield Entity(name, "title", aliases=tuple(dict.fromkeys((*known, *others.get(name, ())))))
+    spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for key, titles in enumerate(display[: table.n_titles]):
+        for title in titles:
+            others = spellings[title]  # a title without another spelling is an entity, too
+            if table.names[key] != title:
+                others[table.names[key]] = None
+    for title, others in spellings.items():
+        yield Entity(title, "title", aliases=tuple(dict.fromkeys((*others, *aliases.get(title, ())))))
     frequency = table.document_frequency
     for key in range(table.n_titles, len(table.keys)):
         if frequency[key]:
             name = table.names[key]
-            yield Entity(name, "name" if key < n_named else "term", aliases=others.get(name, ()))
+            yield Entity(name, "name" if key < n_named else "term", aliases=aliases.get(name, ()))

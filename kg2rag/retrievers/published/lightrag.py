@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,13 @@ class LightRAGNotes(Notes):
     """The relations found, nearest first; the entities found are those of every note."""
 
     relations: tuple[str, ...] = ()
+
+
+class Nearest(NamedTuple):
+    """Entities or triples by their rows in the graph, nearest first, and their cosines to the query, (n,) each."""
+
+    rows: IntArray
+    cosines: FloatArray
 
 
 @dataclass(frozen=True)
@@ -69,71 +76,65 @@ class LightRAG(VectorRetriever):
         if not queries:
             return []
         vectors = self.kb.encode_queries(queries)
-        entities = self._nearest("entities", vectors)
-        relations = self._nearest("relations", vectors)
-        dense = Dense(self.kb).retrieve_batch(queries, self.nearest)
         rankings = []
-        columns = zip(queries, entities, relations, dense, self.kb.candidates(queries), strict=True)
-        for query, found_entities, found_relations, dense_ranking, mask in columns:
-            if len(found_entities[0]) or len(found_relations[0]):
-                ranking = self._rank(query, found_entities, found_relations, dense_ranking, mask).top(k)
+        columns = zip(
+            queries,
+            self._nearest("entities", vectors),
+            self._nearest("relations", vectors),
+            Dense(self.kb).retrieve_batch(queries, self.nearest),
+            self.kb.candidates(queries),
+            strict=True,
+        )
+        for query, entities, relations, dense, mask in columns:
+            if len(entities.rows) or len(relations.rows):
+                ranking = self._rank(query, entities, relations, dense, mask).top(k)
             else:
                 (ranking,) = dense_fallback(self.kb, [query], k, UNLIKE)
             rankings.append(ranking)
         return rankings
 
-    def _nearest(self, kind: Literal["entities", "relations"], vectors: Matrix) -> list[tuple[IntArray, FloatArray]]:
-        """The entities or triples found for each query, nearest first, and their cosines."""
+    def _nearest(self, kind: Literal["entities", "relations"], vectors: Matrix) -> list[Nearest]:
+        """The entities or triples that are similar to each query."""
         graph = self.kb.graph
         n_items = graph.n_entities if kind == "entities" else graph.n_triples
         if kind not in MODES[self.mode] or not n_items:
-            return [(np.empty(0, dtype=np.int64), np.empty(0))] * len(vectors)
+            return [Nearest(np.empty(0, dtype=np.int64), np.empty(0))] * len(vectors)
         index = described_entities(self.kb) if kind == "entities" else self.kb.triple_vectors
-        found = []
+        nearest = []
         for rows, cosines in index.search(vectors, self.nearest):
             is_similar = cosines >= self.min_cosine
-            found.append((rows[is_similar], cosines[is_similar]))
-        return found
+            nearest.append(Nearest(rows[is_similar], cosines[is_similar]))
+        return nearest
 
     def _rank(
-        self,
-        query: Query,
-        found_entities: tuple[IntArray, FloatArray],
-        found_relations: tuple[IntArray, FloatArray],
-        dense: Ranking,
-        mask: IntArray | None,
+        self, query: Query, entities: Nearest, relations: Nearest, dense: Ranking, mask: IntArray | None
     ) -> Ranking:
+        """The passages of the lists of the mode, in turn."""
         graph = self.kb.graph
-        entities, cosines = found_entities
-        relations, _ = found_relations
-        of_entities = [graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.tolist()]
-        of_relations = [graph.triples.passages[[index]].astype(np.int64) for index in relations.tolist()]
-        lists = {
+        of_entities = [graph.mentions.of(entity)[0].astype(np.int64) for entity in entities.rows.tolist()]
+        of_relations = [graph.triples.passages[[index]].astype(np.int64) for index in relations.rows.tolist()]
+        rows_of = {
             "dense": dense.rows.tolist(),
             "entities": passages_by_quota(_allowed(of_entities, mask), self.max_chunks),
             "relations": passages_by_quota(_allowed(of_relations, mask), self.max_chunks),
         }
         stages = MODES[self.mode]
-        placed: dict[int, int] = {}  # corpus row -> the number of the list that placed it
-        for turn in zip_longest(*(lists[stage] for stage in stages)):
-            for number, row in enumerate(turn):
-                if row is not None:
-                    placed.setdefault(row, number)
-        pairs = zip(entities.tolist(), cosines.tolist(), strict=True)
+        stage_of = stages_in_turn([rows_of[stage] for stage in stages])
+        pairs = zip(entities.rows.tolist(), entities.cosines.tolist(), strict=True)
         notes = LightRAGNotes(
             "1 / place",
             {stage: "dense" if stage == "dense" else "graph" for stage in stages},
             entities=tuple(LinkedEntity(graph.names[entity], "embedding", cosine) for entity, cosine in pairs),
-            relations=tuple(str(graph.triple(index)) for index in relations.tolist()),
+            relations=tuple(str(graph.triple(index)) for index in relations.rows.tolist()),
         )
-        places = np.arange(1.0, len(placed) + 1)
+        places = np.arange(1.0, len(stage_of) + 1)
         return Ranking.from_scores(
             query.id,
-            list(placed),
+            list(stage_of),
             1 / places,
             self.kb.corpus.ids,
             stages=stages,
-            stage_codes=np.array(list(placed.values()), dtype=np.int64),
+            stage_codes=np.array(list(stage_of.values()), dtype=np.int64),
             score_parts={"place": places},
             notes=notes,
         )
@@ -150,6 +151,20 @@ def _allowed(groups: Sequence[IntArray], mask: IntArray | None) -> list[list[int
     return allowed
 
 
+def stages_in_turn(lists: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Row -> the list that placed it, in the order of the first of each list, the second of each, and so on.
+
+    >>> stages_in_turn([[7, 8], [9, 7, 6]])
+    {7: 0, 9: 1, 8: 0, 6: 1}
+    """
+    stage_of: dict[int, int] = {}
+    for turn in zip_longest(*lists):
+        for stage, row in enumerate(turn):
+            if row is not None:
+                stage_of.setdefault(row, stage)
+    return stage_of
+
+
 def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
     """The rows of groups, in the order of the groups, each row once.
 
@@ -160,11 +175,11 @@ def passages_by_quota(groups: Sequence[Sequence[int]], most: int) -> list[int]:
     [3, 1, 4]
     """
     n_groups = Counter(row for rows in groups for row in rows)
-    taken: set[int] = set()
+    step = (most - 1) / max(len(groups) - 1, 1)
+    assigned: set[int] = set()
     ordered: list[int] = []
     for position, rows in enumerate(groups):
-        own = [row for row in sorted(rows, key=lambda row: (-n_groups[row], row)) if row not in taken]
-        taken.update(own)
-        step = (most - 1) / max(len(groups) - 1, 1)
-        ordered += own[: round(most - position * step)]
+        new_rows = [row for row in sorted(rows, key=lambda row: (-n_groups[row], row)) if row not in assigned]
+        assigned.update(new_rows)
+        ordered += new_rows[: round(most - position * step)]
     return ordered
