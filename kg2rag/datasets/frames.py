@@ -1,4 +1,4 @@
-"""Your own DataFrames or lists -> QADataset, in whatever shape you have them."""
+"""Your DataFrames or lists, in any usual shape -> QADataset."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     "answers": ("answers", "answer", "generation_gt", "reference"),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
-"""Field -> what a column of it may be called; of several, the first counts."""
+"""Field -> the names that its column may have; of several, the first counts."""
 
 
 GOLD_SAMPLE = 20
@@ -59,14 +59,14 @@ class FrameQuestion(Record):
 
 
 def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADataset:
-    """A data set from your own tables: DataFrames, or lists of dicts.
+    """A data set from your tables: frames of any library, tables of `datasets`, or lists of dicts.
 
     Parameters
     ----------
-    corpus : column `text`, and where known `id`, `title`, `doc_id` (default: the id), `position` (from 0); every other
+    corpus : column `text`, and if known `id`, `title`, `doc_id` (default: the id), `position` (from 0); every other
         column is kept as metadata. `kg2rag.types.coerce_corpus.PASSAGE` lists other names of these. Ids are of any
-        type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
-    questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
+        type, by default the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
+    questions : `text` or `question`, and if known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
         (list of (head, relation, tail)), and `gold`: a passage, a list of them, or a mapping from passage to grade.
         Gold is an id, a path, a page (`a.pdf#page=3`), a title, a heading (`a.md#heading`), or a text that stands in
         passages; ids of documents serve if all gold is such. {question: gold} serves, too, and the questions of ragas,
@@ -203,7 +203,7 @@ def _resolve(
 
 
 def _targets(rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Counter[str]) -> dict[str, GoldTarget]:
-    """Gold as written -> what it names; texts that no passage holds are noted, other unknown names are errors."""
+    """Gold as written -> its target; texts that no passage holds are noted, other unknown names are errors."""
     every_target = index.find_all(name for row in rows for name in row.gold)
     targets = {name: target for name, target in every_target.items() if target is not None}
     for row in rows:

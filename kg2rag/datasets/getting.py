@@ -1,4 +1,4 @@
-"""A part of a set that is reported -> its questions in a folder, from the hub, checked by what they come to.
+"""A part of a set that is reported -> its questions in a folder, from the hub, checked by checksums.
 
 `subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are when loaded: they
 hold whatever the hub did to the file. A part whose corpus is not on the hub has its ids here and says what it needs.
@@ -37,7 +37,7 @@ class Subset:
     needs: str = ""
 
     def check(self, folder: Path) -> None:
-        """DataError: what lies in the folder is not this part; it says in what they differ."""
+        """DataError: the folder does not hold this part; the message names the difference."""
         from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
 
         data = load(self.dataset, path=folder, **self.options)

@@ -1,4 +1,4 @@
-"""What people write as gold -> passages or documents: ids, paths, titles, headings, pages, or texts in passages."""
+"""Gold as people write it -> passages or documents: ids, paths, titles, headings, pages, or texts in passages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAGE = re.compile(r"page=(\d+)")
 
 
 class GoldTarget(NamedTuple):
-    """What a piece of gold names: a document, passages, or both where a document is one passage."""
+    """The target of a piece of gold: a document, passages, or both if a document is one passage."""
 
     document: str = ""
     passages: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class GoldIndex:
         return frozenset(self.corpus.ids)
 
     def find(self, name: str) -> GoldTarget | None:
-        """What a name or a text means; None if the corpus has nothing of it."""
+        """The target of a name or a text; None if the corpus has nothing of it."""
         return self.find_all([name])[name]
 
     def find_all(self, names: Iterable[str]) -> dict[str, GoldTarget | None]:
-        """What names and texts mean.
+        """The targets of names and texts.
 
         In this order: an id; a path in another spelling; a page or heading of a document (`a.pdf#page=3`,
         `a.md#heading`); a title; a heading; a text that stands in passages for the most part.
@@ -217,7 +217,7 @@ def path_key(path: str) -> str:
 
 
 def _starts(path: str) -> Iterable[int]:
-    """Where the parts of a path begin, behind its first."""
+    """The places at which the parts of a path begin, except the first."""
     return (match.end() for match in re.finditer("/", path))
 
 

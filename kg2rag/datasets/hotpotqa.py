@@ -2,7 +2,7 @@
 
 [1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP 2018.
 Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is `bridge` or `comparison`.
-A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do. Where sentences are the
+A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do. If sentences are the
 passages, their texts are without the blank that most begin with in the file; `Corpus.joined(exact=True)` has it.
 """
 

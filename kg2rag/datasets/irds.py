@@ -1,7 +1,7 @@
 """A name of ir_datasets ("irds:beir/scifact/test") -> QADataset: documents, queries and judgements as it reads them.
 
 [1] MacAvaney et al., "Simplified Data Wrangling with ir_datasets", SIGIR 2021. The package knows where each collection
-is from, downloads it into its own folder and checks it; its version says which files those are. Ours: a document's text
+is from, downloads it into its folder and checks it; its version says which files those are. Ours: a document's text
 is the package's `default_text` without the title that it begins with, which stays the title.
 """
 

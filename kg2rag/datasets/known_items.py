@@ -33,7 +33,7 @@ class WrittenQuestions:
     ----------
     rows : id, question, answers, gold (ids of passages, a chain's in its order), type, hops, bridges, origin.
     dropped : reason -> chains without a question.
-    failures : what the endpoint did not answer usably; the same call asks again where no answer came.
+    failures : calls without a usable answer; the same call asks again if no answer came.
     usage : calls, tokens, cost; None without a model.
     """
 

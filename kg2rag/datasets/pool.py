@@ -1,7 +1,7 @@
 """Questions with the paragraphs they were written over -> one corpus that has each once, and the questions about it.
 
 Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes `Title##1`, and the
-sentences of a paragraph `Title##0`, `Title##1`, … where sentences are the passages. Titles and texts are kept as they
+sentences of a paragraph `Title##0`, `Title##1`, … if sentences are the passages. Titles and texts are kept as they
 are, since graph files are matched by them.
 """
 
@@ -23,13 +23,13 @@ CORPUS = "_corpus.json"
 
 @dataclass(eq=False, slots=True)
 class Paragraph:
-    """A paragraph of a pool; its `sentences` as the file has them, None where they are unknown."""
+    """A paragraph of a pool; its `sentences` as the file has them, None if they are unknown."""
 
     passage: Passage
     sentences: Sequence[str] | None
 
     def has(self, index: int) -> bool:
-        """Whether it has that sentence; where its sentences are unknown, any index may be right."""
+        """Whether it has that sentence; if its sentences are unknown, any index may be right."""
         return self.sentences is None or 0 <= index < len(self.sentences)
 
     def ids(self, passages: Granularity) -> dict[int, str]:
@@ -41,12 +41,12 @@ class Paragraph:
 
 
 class Pool:
-    """A corpus while it grows; `notes` : what was merged, dropped or matched loosely, and how often.
+    """A corpus while it grows; `notes` : counts of paragraphs that were merged, dropped or matched loosely.
 
     Parameters
     ----------
     passages : what becomes a passage, each paragraph or each of its sentences.
-    titles_are_documents : True where several paragraphs of one title are parts of one article (MuSiQue); False where
+    titles_are_documents : True if several paragraphs of one title are parts of one article (MuSiQue); False if
         they are versions of the same paragraph, each a document (HotpotQA).
     """
 
@@ -148,9 +148,9 @@ class Schema(Generic[R]):
     Attributes
     ----------
     mark : a field that its records have; of several schemas, the first whose mark is there is meant.
-    to_question : places a record's paragraphs in the pool and returns its question, or None where it cannot be judged
+    to_question : places a record's paragraphs in the pool and returns its question, or None if it cannot be judged
         (which it counts); its last argument names file and record, for errors.
-    names_corpus : True where the records have no paragraphs, only the titles of a corpus file.
+    names_corpus : True if the records have no paragraphs, only the titles of a corpus file.
     counted : entry of `QADataset.source` -> the field of the records whose values it counts.
     """
 

@@ -126,7 +126,7 @@ class Files:
         self.checksums: dict[str, str] = {}
 
     def text(self, path: Path) -> str:
-        """The text of a file, unpacked by the name's ending `.gz`; DataError where it is not UTF-8 or not whole."""
+        """The text of a file, unpacked by the name's ending `.gz`; DataError if it is not UTF-8 or not whole."""
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
         try:

@@ -48,7 +48,7 @@ def load(
     seed: int = 0,
     revision: str | None = None,
 ) -> QADataset:
-    """Load a set by name, from files, from the hub or from the package; or your own documents by their path.
+    """Load a set by name, from files, from the hub or from the package; or your documents by their path.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def load(
         ("beir/scifact"), or one of ir_datasets ("irds:beir/scifact/test"); or a folder or file of documents ("wiki/",
         "docs.jsonl"), see `from_folder`, which takes none of the options below but `questions` and `limit`.
     questions : a .jsonl or .csv file with questions about your documents, and their gold, see `Documents`.
-    path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
+    path : a folder or a file of the set; None reads the hub's copy (for "bundled", the files of the package).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
-    setting : "pooled", every question searches the whole corpus, or "distractor", each searches its own paragraphs.
+    setting : "pooled", every question searches the whole corpus, or "distractor", each searches only its paragraphs.
     passages : "paragraph" or "sentence".
     limit : draw that many questions, by `seed`; the corpus stays whole.
     revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
@@ -66,7 +66,7 @@ def load(
 
     Raises ValueError: an option the set does not offer (the message lists those it offers), or a wrong record (it names
     file, record and field). FileNotFoundError: the path, or a file it should hold. ConnectionError: the hub cannot be
-    reached. ImportError: a set of ir_datasets, where that package is not installed.
+    reached. ImportError: a set of ir_datasets, if that package is not installed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a data set offers, and the options it is loaded with: the two records between the registry and the loaders."""
+"""The choices of a data set, and the options of one load: the two records between the registry and the loaders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Granularity = Literal["paragraph", "sentence"]
 class HubCopy:
     """A set's repository on the Hugging Face hub; `files` : split -> its files, `*` standing for anything.
 
-    `revision` : branch, tag or commit read where the caller gives none.
+    `revision` : the default branch, tag or commit.
     """
 
     repo: str
@@ -38,15 +38,15 @@ def file_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetSpec:
-    """A set that `load` knows: what may be chosen, where it comes from, and the function that reads it.
+    """A set that `load` knows: its choices, its origin, and the function that reads it.
 
     Attributes
     ----------
     load : reads it; the registry adds loader, options and licence to the `source` of what it returns.
-    settings, passages, splits : what may be chosen, the default first; splits are None where the files decide.
+    settings, passages, splits : the choices, the default first; splits are None if the files decide.
     files : split -> names of its files, the official one first; "" -> names of files that belong to no split.
-    hub : where `load` reads it without a path; None where it is not read from the hub.
-    needs_path : False where the set comes with the package or from the hub.
+    hub : the copy that `load` reads without a path; None if it is not read from the hub.
+    needs_path : False if the set comes with the package or from the hub.
     """
 
     name: str
@@ -108,7 +108,7 @@ class LoadOptions:
 
     @property
     def patterns(self) -> list[str]:
-        """The file names to look for in `path`: those of the split, or all where none is given.
+        """The file names to look for in `path`: those of the split, or all if no split is given.
 
         ValueError: a split of a single file.
         """

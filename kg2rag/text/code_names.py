@@ -1,8 +1,8 @@
 r"""Names in code: their spellings and parts; and codes that a query describes by an example -> a regular expression.
 
 The dynamic hybrid design asks for it ("API keys in format 'sk-proj-xxxx'"); which words introduce an example, and what
-its characters stand for, is ours. Runs of x, # and N are blanks; where there is none, digits stand for digits; where
-there are none either, words stand for words. YYYY-MM-DD is a date. Everything else stands for itself.
+its characters stand for, is ours. Runs of x, # and N are blanks; without any, digits stand for digits; without
+digits, words stand for words. YYYY-MM-DD is a date. Everything else stands for itself.
 
 >>> format_by_example("Find API keys in format 'sk-proj-xxxx'")
 Format(example='sk-proj-xxxx', regex='\\bsk\\-proj\\-[A-Za-z0-9]{4,}')

@@ -123,13 +123,13 @@ def function_words(script: str) -> frozenset[str]:
 
 @cache
 def stemmer_of(language: str) -> Any:
-    """Snowball's stemmer of a language, as PyStemmer has it; None where it has none."""
+    """Snowball's stemmer of a language, as PyStemmer has it; None if it has none."""
     import Stemmer
 
     return Stemmer.Stemmer(language) if language in Stemmer.algorithms() else None
 
 
 def stemmed(words: Iterable[str], language: str) -> list[str]:
-    """The stems of words in lower case; the words themselves where Snowball lacks the language."""
+    """The stems of words in lower case; the words themselves if Snowball lacks the language."""
     stemmer = stemmer_of(language)
     return list(words) if stemmer is None else list(stemmer.stemWords(list(words)))

@@ -41,7 +41,7 @@ def normalise(name: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A text without case and accents; each character gives any number of them, whatever stands beside it.
+    """A text without case and accents; a character is converted without its neighbours, into any number of them.
 
     >>> [plain(char) for char in "Éß½"]
     ['e', 'ss', '1⁄2']
@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
 
 # Accents of Latin, Greek, Cyrillic, Hebrew and Arabic (the marks of other scripts are vowels, or make another letter),
-# and what no reader sees.
+# and characters that no reader sees.
 _UNREAD = re.compile(
     f"[{INVISIBLE}\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20dc\u20e1\ufe20-\ufe2f]"
@@ -72,7 +72,7 @@ def unstroked(key: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    """The key under which a graph knows an entity: the normalised name, or the stripped one where nothing is left.
+    """The key under which a graph knows an entity: the normalised name, or the stripped one if nothing is left.
 
     >>> entity_key("C++ (language)"), entity_key(" ++ ")
     ('c++ language', '++')
@@ -190,7 +190,7 @@ class Matches:
 class Lexicon:
     """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
 
-    `names`, the spelling of each key, are needed where a match must have capitals. The keys are a trie, a level a word:
+    `names`, the spelling of each key, are needed if a match must have capitals. The keys are a trie, a level a word:
     `_levels` has its ascending edges, parent · n_words + word, to nodes by place, and each node's key code, or -1.
     """
 

@@ -1,4 +1,4 @@
-"""Users' files -> checked text and records; whatever is wrong with them becomes a `DataError`.
+"""Users' files -> checked text and records; faults become a `DataError`.
 
 The one gate for data: UTF-8 is decoded strictly; JSON that nests too deeply, integers that are too long, lone
 surrogates and quotation marks in CSV that swallow rows are refused; Parquet is read with its checksums.
@@ -28,7 +28,7 @@ _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, o
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message names file, record and field, quotes the value and says what is needed."""
+    """Data that cannot be used; the message names file, record and field, quotes the value and says which is needed."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def _is_ours(error: Exception) -> bool:
 
 
 def existing(path: Path | str, what: str) -> Path:
-    """The path of a file that exists; FileNotFoundError says what is to be given."""
+    """The path of a file that exists; FileNotFoundError names the file to give."""
     file = Path(path).expanduser()
     if not file.is_file():
         state = "is a directory" if file.is_dir() else "does not exist"
@@ -77,7 +77,7 @@ def sha256(file: Path) -> str:
 
 
 def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]) -> str:
-    """What an importer's output depends on: its kind, its parameters and the bytes of its files, not their places."""
+    """The identity of an importer's output: its kind, its parameters and the bytes of its files, not their places."""
     sums = {name: sha256(file) for name, file in files.items()}
     return hashlib.sha256(json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()).hexdigest()
 
@@ -247,7 +247,7 @@ def text(record: Record, field: str, file: Path | str, number: int) -> str:
 
 
 def wrong(file: object, number: int, field: str, value: object, needed: str) -> NoReturn:
-    """Raise the error of a field whose value is not what is needed."""
+    """Raise the error about the value of a field; `needed` describes an allowed one."""
     raise DataError(f"{file}, record {number}: {field} is {quote(value)}; needed: {needed}.")
 
 

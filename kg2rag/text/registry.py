@@ -1,4 +1,4 @@
-"""`name(parameter=value, …)` -> what it names: one grammar for every kind of component, and tables of their names.
+"""`name(parameter=value, …)` -> a component: one grammar for every kind of component, and tables of their names.
 
 The first parameter may be given by its value only; names joined by `+` are a union or a chain, whichever the kind has:
 `graph_augmented(linker=ngram+fuzzy, hops=2)`, `mentions+openie(FILE)`, `embedding(0.6)`. A value in quotes may hold
@@ -145,8 +145,8 @@ class Registry(Generic[Thing]):
 
     `kind` : "system", "linker", …: for messages. `entries` : usage -> builder: "openie(FILE)" ->
     "package.module:Builder", imported when it is first used. `group` : the entry points by which other packages add
-    names. `context` : how many of a builder's first parameters the program gives. `joined` : what makes one of a tuple
-    of those joined by `+`; None where that has no meaning.
+    names. `context` : the number of a builder's first parameters that the program gives. `joined` : the function that
+    combines a tuple of those joined by `+`; None if that has no meaning.
     """
 
     def __init__(

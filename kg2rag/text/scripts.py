@@ -53,7 +53,7 @@ _LAYOUT = re.compile(rf"\u00ad(?:\r?\n[ \t]*)?|[{INVISIBLE}]")
 
 
 def search_text(text: str) -> str:
-    r"""A text in the form in which it is searched; the same text where it is plain.
+    r"""A text in the form in which it is searched; the same text if it is plain.
 
     >>> [search_text(text) for text in ("e\u0301tude", "\ufb01le", "co\u00adop\u200b", "\uff21\uff22")]
     ['étude', 'file', 'coop', 'AB']

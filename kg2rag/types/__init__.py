@@ -1,4 +1,4 @@
-"""What flows between the rooms: passages, rankings, formulas, traces, corpora and questions. Holds no algorithm."""
+"""Data that flow between the rooms: passages, rankings, formulas, traces, corpora and questions. Holds no algorithm."""
 
 from lazy_loader import attach_stub
 

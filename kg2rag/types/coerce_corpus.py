@@ -1,4 +1,4 @@
-"""Texts, records or a DataFrame, in whatever shape people have them -> a `Corpus`, and the records of any table."""
+"""Texts, records or a DataFrame in any usual shape -> a `Corpus`, and the records of any table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PASSAGE: Mapping[str, tuple[str, ...]] = {
     "doc_id": ("doc_id", "document_id"),
     "position": ("position",),
 }
-"""Field -> what a column of it may be called; of several, the first counts, and the others are metadata."""
+"""Field -> the names that its column may have; of several, the first counts, and the others are metadata."""
 
 
 def corpus_of(source: object, where: str = "corpus") -> Corpus:
@@ -79,18 +79,24 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
     `names` : field -> the names that its column may have; rows without an `id` column get their place as id.
     """
     rows = list(_rows(source, where, names.get("id", ())))
-    columns = list(dict.fromkeys(str(column) for row in rows for column in row))
-    column_of = {column.casefold(): column for column in reversed(columns)}
-    column_of |= {column: column for column in columns}
-    fields = dict[str, str]()
+    field_of = _fields_of_columns((str(column) for row in rows for column in row), names)
+    renamed = [{field_of.get(str(column), str(column)): value for column, value in row.items()} for row in rows]
+    if "id" in field_of.values():
+        return renamed
+    return [{"id": place, **row} for place, row in enumerate(renamed)]
+
+
+def _fields_of_columns(columns: Iterable[str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Column -> field; of several columns for one field, the first name counts, and exact capitals count first."""
+    distinct = list(dict.fromkeys(columns))
+    column_of = {column.casefold(): column for column in reversed(distinct)}
+    column_of |= {column: column for column in distinct}
+    field_of = dict[str, str]()
     for field, spellings in names.items():
         present = [column_of[spelling] for spelling in spellings if spelling in column_of]
         if present:
-            fields[present[0]] = field
-    renamed = [{fields.get(str(name), str(name)): value for name, value in row.items()} for row in rows]
-    if "id" in fields.values():
-        return renamed
-    return [{"id": place, **row} for place, row in enumerate(renamed)]
+            field_of[present[0]] = field
+    return field_of
 
 
 def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The passages of a dataset in a fixed order, as one Arrow table, memory-mapped where it was saved.
+"""The passages of a dataset in a fixed order, as one Arrow table, memory-mapped if it was saved.
 
 `Passage` objects are made when they are accessed, so that millions of them need no RAM.
 """
@@ -32,7 +32,7 @@ _OPTIONAL = (pa.field("exact", pa.string()), pa.field("metadata", pa.string()))
 class Corpus(Sequence[Passage]):
     """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
 
-    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Two more may be
+    `table` has the columns of `SCHEMA`; `sentences` is null if the source has no sentence split. Two more may be
     there: `exact`, the text with the blanks at its ends that it has in the source, and `metadata`, as JSON objects.
     DataError: a column is missing, there is no passage, or one without id, document or text, or an id twice.
     """
@@ -47,10 +47,10 @@ class Corpus(Sequence[Passage]):
         self.table = table.select([field.name for field in fields]).cast(pa.schema(fields)).combine_chunks()
         self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
         self._require_values()
-        self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
-        if len(self._row_of) < len(self.ids):
-            repeated = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
-            raise DataError(f"Passage id {repeated!r} is in the corpus twice. Ids must be unique.")
+        self._row_of = dict[str, int]()
+        for row, id_ in enumerate(self.ids):
+            if self._row_of.setdefault(id_, row) != row:
+                raise DataError(f"Passage id {id_!r} is in the corpus twice. Ids must be unique.")
 
     def _require_values(self) -> None:
         """DataError names the first passage without id, document or text."""
@@ -132,7 +132,7 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def titles(self) -> list[str]:
-        """The title of every passage, by row; "" where it has none."""
+        """The title of every passage, by row; "" if it has none."""
         return [title or "" for title in self.table["title"].to_pylist()]
 
     @cached_property
@@ -187,7 +187,7 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over all columns, `exact` where there is one: equal corpora have equal fingerprints."""
+        """sha256 over all columns, `exact` included if present: equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
         for name in self.table.column_names:
             for part in _hashed_bytes(self.table[name]):

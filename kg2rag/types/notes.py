@@ -1,7 +1,7 @@
-"""What a strategy says of a query as a whole: the arithmetic of its scores, the entities it linked, why it fell back.
+"""A strategy's notes on a query as a whole: the arithmetic of its scores, linked entities, the reason for a fall-back.
 
 A strategy with more to say declares a frozen dataclass that derives from `Notes`, one named field for each thing. A
-stage and a fusion keep the notes of what they read in `inputs`.
+stage and a fusion keep the notes of their inputs in `inputs`.
 
 `formula` and `source` are each one text for all hits, or a mapping from stage to text. A formula holds numbers, names
 of score parts, + - · / and parentheses. It is a sum; a term that names a part which the hit lacks is left out. Every
@@ -45,15 +45,15 @@ class LinkedEntity(NamedTuple):
 
 @dataclass(frozen=True)
 class Notes:
-    """What every room may read of a ranking; strategies add fields.
+    """The notes that every room may read; strategies add fields.
 
     Attributes
     ----------
-    formula : of the scores, see above; empty where the strategy gives none.
+    formula : of the scores, see above; empty if the strategy gives none.
     source : where the hits were searched: "dense", "bm25", "graph", …
     warning : why the ranking is not what the strategy usually returns: a fall-back, or a step that was left out.
     query_cut : how much of a very long query was read.
-    entities : those that the query was linked to, most important first; None where the strategy links none.
+    entities : those that the query was linked to, most important first; None if the strategy links none.
     tokens, left_out : of a token limit: the tokens used, and the ids of the hits that did not fit.
     inputs : the notes of the rankings that were joined, or of the one that a stage read.
     other : fields of a class that this process does not know, as they were read.
@@ -132,7 +132,7 @@ class Notes:
             is_written = attribute.name != "other" and not attribute.metadata.get("inner")
             if is_written and value != getattr(default, attribute.name):
                 values[attribute.name] = plain(value)
-        values |= dict(self.other)
+        values |= plain(self.other)
         return values
 
     @staticmethod
@@ -207,5 +207,5 @@ class UnansweredError(RuntimeError):
 
 
 def for_stage(recorded: PerStage, stage: str) -> str:
-    """The text of a stage: its own, or the one for all; empty where there is none."""
+    """The text recorded for a stage or for all stages; empty if there is none."""
     return recorded if isinstance(recorded, str) else recorded.get(stage, "")

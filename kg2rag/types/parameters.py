@@ -35,7 +35,7 @@ from pydantic_core import PydanticCustomError
 
 from kg2rag.text.registry import ParameterError
 
-__all__ = ["Interval", "ParameterError"]  # and what is defined here
+__all__ = ["Interval", "ParameterError"]  # and the definitions below
 
 at_least, above = Ge, Gt
 Count = Annotated[int, at_least(1)]

@@ -16,7 +16,7 @@ class Passage:
     """One retrievable unit of text (a paper's *chunk*): `Passage(id, text)`, or `Passage(id, title, text)`.
 
     `doc_id` names the document it belongs to (default: the id); `position` its place there, from 0.
-    `metadata` holds what else is known of it, as JSON values; it is not searched.
+    `metadata` holds further fields as JSON values; they are not searched.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Passage:
 
     @property
     def contents(self) -> str:
-        """The text that is indexed and encoded: title, line break, text; only the text where there is no title."""
+        """The text that is indexed and encoded: title, line break, text; only the text if there is no title."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -62,7 +62,7 @@ class Triple:
     """A fact, and the passage that states it.
 
     `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor. `description` says
-    in a sentence how the two are related, where the source does; `relation` is its short name.
+    in a sentence how the two are related, if the source does; `relation` is its short name.
     """
 
     head: str
@@ -102,7 +102,7 @@ class Hit:
     """One passage of a ranking.
 
     `stage` names the component that found it, `path` holds the triples that led to it (empty for a text match),
-    `score_parts` the named numbers that make up its score, `corpus` where its text is, None in a run that was read.
+    `score_parts` the named numbers that make up its score, `corpus` has its text; None in a run that was read.
     """
 
     passage_id: str
@@ -114,7 +114,7 @@ class Hit:
 
     @property
     def passage(self) -> Passage:
-        """The passage itself; ValueError where the ranking was read from a file, which has only ids."""
+        """The passage itself; ValueError if the ranking was read from a file, which has only ids."""
         if self.corpus is None:
             instead = "which has only ids. Look it up: data.corpus[data.corpus.row(hit.passage_id)]"
             raise ValueError(f"The hit {self.passage_id!r} is of a ranking that was read from a file, {instead}.")
@@ -132,7 +132,7 @@ class Hit:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What else is known of the passage, such as its file and headings."""
+        """Further fields of the passage, such as its file and headings."""
         return self.passage.metadata
 
     @property

@@ -1,4 +1,4 @@
-"""Questions, their gold, and the corpus to search: what a dataset loader returns."""
+"""Questions, their gold, and the corpus to search: the result of a dataset loader."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-GoldUnit = Literal["passage", "document"]  # what gold names, and what is judged
+GoldUnit = Literal["passage", "document"]  # the unit of gold and of judgements
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its annotations; what is unknown is empty, None or "", never guessed.
+    """A query and its annotations; unknown values are empty, None or "", never guessed.
 
     `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
     `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from 0).
@@ -50,7 +50,7 @@ class QADataset:
 
     Attributes
     ----------
-    setting : "pooled", every question searches the whole corpus; "distractor", each searches its own candidates.
+    setting : "pooled", every question searches the whole corpus; "distractor", each searches only its candidates.
     unit : whether `gold` holds "passage" ids or "document" ids.
     source : its origin (loader, file hashes or hub revision, options), recorded with every result.
     graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).

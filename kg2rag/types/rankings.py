@@ -1,4 +1,4 @@
-"""What every strategy returns: one ranking per query, its hits as arrays in canonical order."""
+"""The result of every strategy: one ranking per query, its hits as arrays in canonical order."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Ranking:
     rows, scores : (n_hits,) corpus rows, and scores that do not increase; see `canonical_order`.
     ids : the passage ids of the corpus, by row; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), indexes them.
-    score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
+    score_parts : named columns, (n_hits,) each; NaN if a hit has no such part.
     paths : corpus row -> the triples that led there; none for text matches. May be lazy: look rows up, do not iterate.
-    notes : what the strategy says of the query as a whole.
+    notes : the strategy's notes on the query as a whole.
     """
 
     query_id: str

@@ -48,7 +48,7 @@ def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequ
 class Trace:
     """A ranking and the steps that led to it.
 
-    A passage among the first k hits is found, whatever the steps say; another is lost by the first that it fails.
+    A passage among the first k hits is found regardless of the steps; another is lost by the first step that it fails.
     """
 
     ranking: Ranking

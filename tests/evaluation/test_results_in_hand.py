@@ -42,6 +42,15 @@ def test_a_run_of_ranx_is_a_system_in_a_mapping_and_in_a_list(data) -> None:
     assert compare([run], data, metrics=["recall@2"])["recall@2"].to_dict() == {"theirs": expected}
 
 
+def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(result, data) -> None:
+    run = result.to_ranx("bm25")
+    assert (run.name, run.to_dict()["q1"]) == ("bm25", {"p9": 1.0, "p0": 0.5})
+    again = compare({"again": run}, data, metrics=METRICS, k=10)
+    assert again["again"].to_dict() == result["bm25"].to_dict()
+    with pytest.raises(ValueError, match="'bm26'"):
+        result.to_ranx("bm26")
+
+
 def test_a_strategy_is_named_over_several_graphs(kb_of) -> None:
     kb = kb_of(("Ada", "Ada wrote notes."), ("Bells", "Bells ring."))
     data = kg2rag.from_frames(kb.corpus, [{"id": "q", "question": "Who wrote notes?", "gold": ["p0"]}])
