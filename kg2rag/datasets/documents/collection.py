@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,29 +82,32 @@ class Documents(QADataset):
 
 
 def collect(
-    name: str, entries: Mapping[str, FileEntry], source: Mapping[str, object], endings: tuple[str, ...] = ()
+    name: str,
+    entries: Mapping[str, FileEntry],
+    source: Mapping[str, object],
+    *,
+    endings: Sequence[str] = (),
+    n_hidden: int = 0,
 ) -> Documents:
-    """The documents of many files; DataError where none of them has a text."""
+    """The documents of many files; DataError where none of them has a text.
+
+    `endings` : of files that are read, for the error; `n_hidden` : hidden files and folders, for the notes.
+    """
     import pandas as pd
 
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
         raise DataError(f"{name}: no text in {len(entries)} files ({_reasons(notes)}). Read are {', '.join(endings)}.")
-    titles, names = dict[str, list[str]](), dict[str, list[str]]()
-    for entry in entries.values():
-        titles.update(entry.titles)
-        names.update(entry.names)
-    _choose_titles(rows, titles)
+    _choose_titles(rows, {id_: titles for entry in entries.values() for id_, titles in entry.titles.items()})
     _keep_naming_prose(rows)
-    resolve_links(rows, names)
+    resolve_links(rows, {id_: names for entry in entries.values() for id_, names in entry.names.items()})
     passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
     corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
     report = pd.DataFrame([summary(entry, place) for place, entry in entries.items()])
-    lost = int(report["lost"].sum())
-    if lost:
-        notes["words in no passage"] = lost
-    source = {**source, "corpus": corpus.fingerprint, "notes": dict(notes)}
+    notes["words in no passage"] = int(report["lost"].sum())
+    notes["hidden files and folders"] = n_hidden
+    source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
     return Documents(name, corpus, (), source=source, report=report)
 
 

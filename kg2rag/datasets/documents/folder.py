@@ -72,13 +72,8 @@ def from_folder(
         for batch in _batches(listing.files, same):
             entries |= _read_batch(batch, folder, splitter, store or Store())
             bar.update(len(batch))
-    source: dict[str, object] = {"loader": "from_folder", "tokens": tokens}
-    documents = collect(name or root.resolve().stem, entries, source, ENDINGS)
-    if listing.hidden:
-        notes = documents.source["notes"]
-        assert isinstance(notes, dict)
-        notes["hidden files and folders"] = listing.hidden
-    return documents
+    source = {"loader": "from_folder", "tokens": tokens}
+    return collect(name or root.resolve().stem, entries, source, endings=ENDINGS, n_hidden=listing.hidden)
 
 
 def _is_table(file: Path) -> bool:

@@ -136,21 +136,24 @@ def _show_formulas(tree: Any) -> None:
 
 def _main_part(body: Any) -> Any:
     """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
-    candidates = [body.find("main"), body.find(attrs={"role": "main"})]
     articles = body("article", limit=2)
-    if len(articles) == 1:
-        candidates.append(articles[0])
+    only_article = articles[0] if len(articles) == 1 else None
+    candidates = [body.find("main"), body.find(attrs={"role": "main"}), only_article]
     candidates = [element for element in candidates if element is not None]
     if not candidates:
         return body
+    content = _count(body) - _count_navigation(body)
+    return next((element for element in candidates if _count(element) >= content / 2), body)
+
+
+def _count_navigation(body: Any) -> int:
+    """The number of words in what may be navigation."""
     navigation = [
         element
         for element in body(True)
         if element.name in ("footer", "header", "aside", "noscript") or _is_navigation(element)
     ]
-    in_navigation = sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
-    content = _count(body) - in_navigation
-    return next((element for element in candidates if _count(element) >= content / 2), body)
+    return sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
 
 
 def _is_inside(element: Any, others: list[Any], root: Any) -> bool:

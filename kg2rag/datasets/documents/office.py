@@ -142,24 +142,25 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
     """The document of a text or presentation of OpenDocument; formulas are read from their own parts."""
     archive = Archive(data)
     root = archive.xml("content.xml")
-    formulas = "\n".join(_formula(archive, part) for part in archive.names if part.endswith("/content.xml"))
-    titles = {
-        attribute(style, "name")
-        for style in named(root, "style")
-        if _level_of_name(attribute(style, "parent-style-name")) == 1
-    }
+    formulas = _formulas(archive)
+    styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
+    titles = {name for name, parent in styles.items() if _level_of_name(parent) == 1}
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
     bodies = list(named(root, "body")) or [root]
     blocks = [block for body in bodies for block in walker.blocks(body)]
-    blocks += [Block(one_line(formulas))] if formulas.strip() else []
-    source = "\n".join([*("\n".join(body.itertext()) for body in bodies), formulas])
-    changes = "\n".join("\n".join(each.itertext()) for body in bodies for each in named(body, "tracked-changes"))
-    return [FileDocument(blocks, source=source, left_out=changes)]
+    changes = [change for body in bodies for change in named(body, "tracked-changes")]
+    source = "\n".join([*map(_itertext, bodies), *formulas])
+    return [FileDocument([*blocks, *map(Block, formulas)], source=source, left_out="\n".join(map(_itertext, changes)))]
 
 
-def _formula(archive: Archive, part: str) -> str:
-    root = archive.xml(part)
-    return one_line(" ".join(root.itertext())) if local_name(root) == "math" else ""
+def _itertext(element: Any) -> str:
+    return "\n".join(element.itertext())
+
+
+def _formulas(archive: Archive) -> list[str]:
+    """The formulas of a document, each from its part."""
+    roots = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
+    return [one_line(_itertext(root)) for root in roots if local_name(root) == "math"]
 
 
 def _opendocument_level(paragraph: Any, titles: set[str]) -> int:

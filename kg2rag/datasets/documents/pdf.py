@@ -42,23 +42,33 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     import pypdfium2
 
     with pypdfium2.PdfDocument(data) as document:
-        entries = list(document.get_toc())
-        outline = dict[tuple[int, str], int]()
-        for entry in entries:
-            target = entry.get_dest()
-            page = -1 if target is None else target.get_index()
-            outline[-1 if page is None else page, line_key(entry.get_title())] = entry.level + 1
+        bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
         texts = [_SOFT_HYPHEN.sub("", page.get_text_bounded()).replace("\r", "").strip("\n") for page in pages]
-        outline = outline or _outline_by_fonts(pages)
-        found = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not entries)
+        outline = bookmarks or _outline_by_fonts(pages)
+        found = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
+    left_out = "\n".join(found.left_out)
+    return [FileDocument(found.blocks, source="\n".join(texts), left_out=left_out, remark=_empty_pages(texts))]
+
+
+def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
+    """The page of each heading in a document's outline, -1 if it has none, and its letters -> its level."""
+    outline = dict[tuple[int, str], int]()
+    for entry in document.get_toc():
+        target = entry.get_dest()
+        page = target.get_index() if target is not None else None
+        outline[-1 if page is None else page, line_key(entry.get_title())] = entry.level + 1
+    return outline
+
+
+def _empty_pages(texts: Sequence[str]) -> str:
+    """What a report says of pages without text; "" if all have some."""
     empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
-    remark = ""
+    if not empty:
+        return ""
     if len(empty) == len(texts):
-        remark = "of a scan, recognise the text first"
-    elif empty:
-        remark = f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
-    return [FileDocument(found.blocks, source="\n".join(texts), left_out="\n".join(found.left_out), remark=remark)]
+        return "of a scan, recognise the text first"
+    return f"{len(empty)} of {len(texts)} pages have no text, the first is page {empty[0]}: scans?"
 
 
 def _outline_by_fonts(pages: Sequence[Any]) -> dict[tuple[int, str], int]:

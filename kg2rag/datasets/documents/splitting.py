@@ -170,26 +170,30 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]
 def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]) -> PassageRow:
     """A passage's text, metadata and prose."""
     body = "\n\n".join(block.text for block in blocks)
-    fields = dict(metadata)
     if headings:
         body = f"{' > '.join(headings)}\n{body}"
-        fields["headings"] = list(headings)
-    pages = list(pages_of(blocks))
-    if pages:
-        fields["page"] = min(pages)
-        if max(pages) > min(pages):
-            fields["last_page"] = max(pages)
     prose = [NO_NAME.sub(" ", block.text) for block in blocks if block.kind == PROSE]
     sentences = [sentence for text in prose for sentence in split_sentences(text)]
     links = [link for block in blocks for link in block.links]
     return {
         "title": title,
         "text": body,
-        "metadata": fields,
+        "metadata": {**metadata, **_place(headings, blocks)},
         "headings": list(headings),
         "sentences": sentences,
         "links": links,
     }
+
+
+def _place(headings: Sequence[str], blocks: Sequence[Block]) -> dict[str, Any]:
+    """Where a passage stands in its document: its headings and pages, if there are any."""
+    place: dict[str, Any] = {"headings": list(headings)} if headings else {}
+    pages = set(pages_of(blocks))
+    if pages:
+        place["page"] = min(pages)
+    if len(pages) > 1:
+        place["last_page"] = max(pages)
+    return place
 
 
 def losses(document: FileDocument, source: Sequence[str], rows: Sequence[PassageRow], title: str) -> list[str]:

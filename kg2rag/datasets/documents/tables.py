@@ -144,12 +144,15 @@ def read_json(data: bytes, name: str = "") -> list[FileDocument]:
     lines = list(_json_lines_of(value, ()))
     if not any(len(text.split()) >= SENTENCE_WORDS for _, text in lines):
         raise DataError("no records with a text and no sentence in it: settings?")
-    title = value.get("title") if isinstance(value, Mapping) else None
-    heading = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
-    shown = [(path, text) for path, text in lines if not heading or path != ("title",)]
-    blocks = [Block(": ".join(filter(None, [" ".join(path), one_line(text)]))) for path, text in shown]
-    source = "\n".join(text for _, text in lines)
-    return [FileDocument([*heading, *blocks], source=source)]
+    return [FileDocument(list(map(_json_block, lines)), source="\n".join(text for _, text in lines))]
+
+
+def _json_block(line: tuple[tuple[str, ...], str]) -> Block:
+    """The value of a field with the field's names before it; the field `title` of the whole is a heading."""
+    path, text = line
+    if path == ("title",):
+        return Block(one_line(text), 1)
+    return Block(": ".join(filter(None, [" ".join(path), one_line(text)])))
 
 
 def _json_lines_of(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
