@@ -37,7 +37,7 @@ SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH = 8  # wordpieces of a question side by side
 STRIDE = 4  # axes summed at once
-WINDOWS = 2  # of a long passage, whose tokens are compared with the question's
+WINDOWS = 4  # of a long passage, whose tokens are compared with the question's
 BLOCK = 4_096  # passages whose vectors are in memory together
 
 Bytes = NDArray[np.int8]

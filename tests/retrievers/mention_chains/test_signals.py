@@ -86,11 +86,12 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
 
 
 def test_of_a_long_passage_the_windows_nearest_to_the_question_are_compared() -> None:
-    # Four windows of one passage: the second has the question's word among others, the last two nothing else.
-    vectors = np.zeros((7, 64), np.int8)
-    for token, axis in enumerate([1, 0, 2, 3, 4, 0, 0]):
+    # Six windows of one passage: the second has the question's word among others, the last four have nothing else.
+    vectors = np.zeros((9, 64), np.int8)
+    for token, axis in enumerate([1, 0, 2, 3, 4, 0, 0, 0, 0]):
         vectors[token, axis] = 100 if token < 5 else 90
-    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, np.array([0, 1, 5, 6, 7]), np.array([0, 4]), np.ones(5))
+    indptr = np.array([0, 1, 5, 6, 7, 8, 9])
+    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, indptr, np.array([0, 6]), np.ones(5))
     question = QuestionTokens(np.eye(1, 64, dtype=np.float32), np.array([1.0]))
     assert index.max_sim(question, np.array([0])).tolist() == [[pytest.approx(90 / 127)]]
 
