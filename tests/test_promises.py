@@ -16,6 +16,7 @@ from kg2rag.text.records import DataError
 
 ROOT = Path(__file__).parents[1]
 PAGES: dict[str, dict[str, list[str] | str]] = tomllib.loads((ROOT / "tests" / "promises.toml").read_text())["pages"]
+DEPARTURES = tomllib.loads((ROOT / "eval" / "differences.toml").read_text(encoding="utf-8"))
 OF_NUMBERS = "## Numbers\n"  # prose, whose numbers have tests of their own
 PICKLING = {"kg2rag/testing/promises.py", "kg2rag/testing/trial.py"}
 
@@ -39,6 +40,11 @@ def test_every_item_is_held_by_tests_that_exist(page: str) -> None:
         assert any(item.startswith(promise) for item in items), promise
         for name in tests if isinstance(tests, list) else ():
             assert name in known_tests(), name
+
+
+@pytest.mark.parametrize("strategy", [name for name in DEPARTURES if name != "about"])
+def test_every_departure_from_a_design_is_held_by_a_test_that_exists(strategy: str) -> None:
+    assert [test for *_, test in DEPARTURES[strategy] if test not in known_tests()] == []
 
 
 def test_pickle_is_used_only_between_our_processes() -> None:

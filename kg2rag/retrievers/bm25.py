@@ -54,9 +54,9 @@ class BM25(Retriever):
             scores = index.scores(query.text)
             rows = top_with_ties(scores, k) if mask is None else mask
             rows = rows[scores[rows] > 0]
-            warned = notes
+            query_notes = notes
             if not len(rows) and not index.has_word_of(query.text):
-                warned = replace(notes, warning=NO_WORD)
+                query_notes = replace(notes, warning=NO_WORD)
             ranking = Ranking.from_scores(
                 query.id,
                 rows,
@@ -64,7 +64,7 @@ class BM25(Retriever):
                 self.kb.corpus.ids,
                 stages=("bm25",),
                 score_parts={"bm25": scores[rows]},
-                notes=warned,
+                notes=query_notes,
             )
             rankings.append(ranking.top(k))
         return rankings

@@ -47,24 +47,28 @@ class DesignAliases:
     design: str
     rows: tuple[tuple[str, str, str], ...]
 
-    def refusal(self, name: str, known: Collection[str]) -> str:
+    def refusal(self, name: str, parameters: Collection[str]) -> str:
         """What to say of a name that is the design's for another parameter; "" for any other name."""
+        if name in parameters:
+            return ""
         for theirs, ours, note in self.rows:
-            if name not in known and _snake(name) in map(_snake, theirs.split(", ")):
-                return f"{name!r} is a word of the {self.design} design. Here: {ours}{note and f' ({note})'}."
+            if _snake(name) in map(_snake, theirs.split(", ")):
+                explained = f"{ours} ({note})" if note else ours
+                return f"{name!r} is a word of the {self.design} design. Here: {explained}."
         return ""
 
     def __call__(self, builder: Builder) -> Builder:
         """The class or function, which refuses the design's words."""
         target: Any = builder
-        known, is_class = inspect.signature(target).parameters, isinstance(target, type)
-        made = target.__init__ if is_class else target
+        parameters = inspect.signature(target).parameters
+        is_class = isinstance(target, type)
+        function = target.__init__ if is_class else target
 
-        @wraps(made)
-        def call(*context: Any, **given: Any) -> Any:
-            for said in filter(None, (self.refusal(name, known) for name in given)):
-                raise ParameterError(said)
-            return made(*context, **given)
+        @wraps(function)
+        def call(*context: Any, **settings: Any) -> Any:
+            for refusal in filter(None, (self.refusal(name, parameters) for name in settings)):
+                raise ParameterError(refusal)
+            return function(*context, **settings)
 
         if is_class:
             target.__init__ = call
@@ -83,23 +87,28 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of queries (and k) with its arguments checked and its queries cut, which the notes record."""
 
     @wraps(method)
-    def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
-        if isinstance(queries, str) or not isinstance(queries, Sequence):
-            raise TypeError(f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')].")
-        for position, query in enumerate(queries):
-            if not isinstance(query, Query):
-                example = f"write Query('q{position}', 'Who?')"
-                raise TypeError(f"queries[{position}] must be a Query, not {called(query)}: {example}.")
-        for value in (*k, *named.values()):
+    def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named_k: int) -> Any:
+        require_queries(queries)
+        for value in (*k, *named_k.values()):
             require_k(value)
         if all(len(query.text) <= MAX_CHARACTERS for query in queries):
-            return method(self, queries, *k, **named)
-        results = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
+            return method(self, queries, *k, **named_k)
+        results = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named_k)
         if not results or len(results) != len(queries):
             return results  # `prepare` has none; a wrong number of them is reported by the contract's check
-        return [_with_cut_noted(*pair) for pair in zip(results, queries, strict=True)]
+        return list(map(_with_cut_noted, results, queries))
 
     return guarded
+
+
+def require_queries(queries: object) -> None:
+    """TypeError: something else than a list of `Query`; it is named."""
+    if isinstance(queries, str) or not isinstance(queries, Sequence):
+        raise TypeError(f"queries must be a list of Query, not {called(queries)}. Write [Query('q', 'Who?')].")
+    for position, query in enumerate(queries):
+        if not isinstance(query, Query):
+            example = f"write Query('q{position}', 'Who?')"
+            raise TypeError(f"queries[{position}] must be a Query, not {called(query)}: {example}.")
 
 
 def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
@@ -129,8 +138,8 @@ class Retriever(ABC):
     def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
         """Answer an unknown parameter with the name that was meant."""
         is_design_word = getattr(cls, "refusal", lambda *_: "")  # the constructor answers those
-        known = inspect.signature(cls).parameters
-        require_parameters(cls, [name for name in parameters if not is_design_word(name, known)])
+        names = inspect.signature(cls).parameters
+        require_parameters(cls, [name for name in parameters if not is_design_word(name, names)])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -145,7 +154,9 @@ class Retriever(ABC):
 
     def retrieve(self, query: str | Query, k: int = 10) -> Ranking:
         """The ranking of one query: a batch of one."""
-        return self.retrieve_batch([Query(id="q", text=query) if isinstance(query, str) else query], k)[0]
+        if isinstance(query, str):
+            query = Query(id="q", text=query)
+        return self.retrieve_batch([query], k)[0]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is shared by all queries and encode these, so that a timing measures only retrieval."""
@@ -154,8 +165,10 @@ class Retriever(ABC):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them."""
-        found = self.retrieve_batch(queries, max(k, self.most))
-        return [Trace(one.top(k), self.steps(query, one)) for query, one in zip(queries, found, strict=True)]
+        rankings = self.retrieve_batch(queries, max(k, self.most))
+        return [
+            Trace(ranking.top(k), self.steps(query, ranking)) for query, ranking in zip(queries, rankings, strict=True)
+        ]
 
     @property
     def most(self) -> int:
@@ -168,8 +181,9 @@ class Retriever(ABC):
 
     def __rshift__(self, stage: Any) -> Pipeline:
         if isinstance(stage, Stage):
-            parts = (self.retriever, (*self.stages, stage)) if isinstance(self, Pipeline) else (self, (stage,))
-            return Pipeline(*parts)
+            if isinstance(self, Pipeline):
+                return Pipeline(self.retriever, (*self.stages, stage))
+            return Pipeline(self, (stage,))
         if hasattr(type(stage), "__rrshift__"):
             return NotImplemented  # it makes a stage of itself, as a reranker does
         if isinstance(stage, Retriever):
@@ -207,8 +221,8 @@ class Stage(ABC):
         return [trace.then(name, self.depth, ranking) for trace, ranking in zip(before, after, strict=True)]
 
     def __rrshift__(self, before: object) -> Pipeline:
-        wanted = f"a pipeline begins with one: Dense(kb) >> {type(self).__name__}(...)"
-        raise TypeError(f"{called(before)} is no Retriever; {wanted}.")
+        example = f"Dense(kb) >> {type(self).__name__}(...)"
+        raise TypeError(f"{called(before)} is no Retriever; a pipeline begins with one: {example}.")
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,12 @@ class Dense(VectorRetriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb, rankings = self.kb, []
-        ranked = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
-        found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
-        for query, (rows, cosines) in zip(queries, found, strict=True):
-            rankings.append(ranked(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k))
+        kb = self.kb
+        rank = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
+        nearest = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
+        rankings = []
+        for query, (rows, cosines) in zip(queries, nearest, strict=True):
+            rankings.append(rank(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k))
         return rankings
 
 
@@ -79,42 +80,49 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Linked and walked together, in blocks of `BLOCK`."""
         rankings: list[Ranking] = []
-        for block in (queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)):
-            starts = self.link(block)
-            linked, plain = ([i for i, start in enumerate(starts) if bool(start) is has] for has in (True, False))
-            found = dense_fallback(self.kb, [block[i] for i in plain], k, self.unlinked)
-            if linked:
-                found += self.walk([block[i] for i in linked], [starts[i] for i in linked], k)
-            rankings += (found[at] for at in np.argsort([*plain, *linked]))
+        for first in range(0, len(queries), BLOCK):
+            rankings += self._rank_block(queries[first : first + BLOCK], k)
         return rankings
+
+    def _rank_block(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        starts = self.link(queries)
+        linked = [i for i, start in enumerate(starts) if start]
+        unlinked = [i for i, start in enumerate(starts) if not start]
+        rankings = dict(
+            zip(unlinked, dense_fallback(self.kb, [queries[i] for i in unlinked], k, self.unlinked), strict=True)
+        )
+        if linked:
+            walked = self.walk([queries[i] for i in linked], [starts[i] for i in linked], k)
+            rankings.update(zip(linked, walked, strict=True))
+        return [rankings[i] for i in range(len(queries))]
 
 
 @dataclass(frozen=True)
 class LatePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples, by look-up: `find` says what led to which row, `triples` writes that out."""
+    """Corpus row -> the triples, when they are read: `find` gives what led to each row, `triples` writes that out."""
 
     find: Callable[[], Mapping[int, Any]]
     triples: Callable[[Any], tuple[Triple, ...]]
 
     @cached_property
-    def _found(self) -> Mapping[int, Any]:
+    def _by_row(self) -> Mapping[int, Any]:
         return self.find()
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return self.triples(self._found[row])
+        return self.triples(self._by_row[row])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._found)
+        return iter(self._by_row)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._by_row)
 
 
-def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
+def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, reason: str) -> list[Ranking]:
     """The dense rankings of queries that the graph has no start for, with the reason as a warning."""
     rankings = []
     for query, ranking in zip(queries, Dense(kb).retrieve_batch(queries, k), strict=True):
-        warning = f"{without if query.text.strip() else 'empty query'}: dense ranking"
+        warning = f"{reason if query.text.strip() else 'empty query'}: dense ranking"
         rankings.append(replace(ranking, notes=replace(ranking.notes, warning=warning)))
     return rankings
 
@@ -127,29 +135,36 @@ def nearest_names(
     scopes: Sequence[IntArray | None] | None = None,
 ) -> list[list[tuple[str, int, float]]]:
     """The `k` rows of an index nearest to each name of each query, as (name, row, cosine); among those of its scope."""
-    asked = [(i, name) for i, own in enumerate(names) for name in own]
-    found: list[list[tuple[str, int, float]]] = [[] for _ in names]
-    if asked:
-        vectors = kb.encode_queries([Query("", name) for _, name in asked])
-        hits = index().search(vectors, k, None if scopes is None else [scopes[i] for i, _ in asked])
-        for (i, name), (rows, cosines) in zip(asked, hits, strict=True):
-            found[i] += [(name, *pair) for pair in zip(rows.tolist(), cosines.tolist(), strict=True)]
-    return found
+    nearest: list[list[tuple[str, int, float]]] = [[] for _ in names]
+    searches = [(i, name) for i, query_names in enumerate(names) for name in query_names]
+    if not searches:
+        return nearest
+    vectors = kb.encode_queries([Query("", name) for _, name in searches])
+    masks = None if scopes is None else [scopes[i] for i, _ in searches]
+    for (i, name), (rows, cosines) in zip(searches, index().search(vectors, k, masks), strict=True):
+        nearest[i] += [(name, row, cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]
+    return nearest
 
 
 def by_columns(
     kb: KnowledgeBase, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], notes: Notes, k: int
 ) -> Ranking:
     """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
-    stage, scores = next(iter(parts.items()))
-    own = {name: column[rows] for name, column in parts.items()}
-    return Ranking.from_scores(
-        query.id, rows, scores[rows], kb.corpus.ids, stages=(stage,), score_parts=own, notes=notes
-    ).top(k)
+    stage = next(iter(parts))
+    score_parts = {name: column[rows] for name, column in parts.items()}
+    ids = kb.corpus.ids
+    scores = score_parts[stage]
+    return Ranking.from_scores(query.id, rows, scores, ids, stages=(stage,), score_parts=score_parts, notes=notes).top(
+        k
+    )
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
     """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 where these do not differ."""
-    low = values.min(initial=np.inf) if low is None else low
-    high = values.max(initial=-np.inf) if high is None else high
-    return np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(values))
+    if low is None:
+        low = values.min(initial=np.inf)
+    if high is None:
+        high = values.max(initial=-np.inf)
+    if high <= low:
+        return np.ones(len(values))
+    return np.clip((values - low) / (high - low), 0.0, 1.0)

@@ -5,8 +5,9 @@ searches for what the graph relates instead of walking to passages. Ours:
 
 - Proximity is strength / (10 · hop); at most `max_queries` are searched, which the seeds take in turn.
 - Both ranks of a passage add up only down to `dense_depth`: in two long lists a hit of both is first, however deep.
-- Rare words are no seeds, and names of many passages only if the query names nothing else. `graph_weight` is just below
-  1, so that of equal ranks the question's own hit is first.
+- Rare words are no seeds. Hubs, which many passages name, are seeds only if the query names nothing else; they lead to
+  neighbours of every kind, so what these find follows the first dense hits.
+- `graph_weight` is just below 1, so that of equal ranks the question's own hit is first.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
+from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned, require_queries
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities
-from kg2rag.types import Count, IntArray, Natural, Notes, Query, Ranking, Share, Trace, Weight, called, step
+from kg2rag.types import Count, IntArray, Natural, Notes, Query, Ranking, Share, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
@@ -62,7 +63,7 @@ class Expansion(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpansionNotes(Notes):
-    """The queries that the graph wrote, in order, and for each passage that they found the first that did."""
+    """The queries that the graph wrote, in order, and for each passage that they finds the first that did."""
 
     expansions: tuple[str, ...] = ()
     found_by: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class ExpansionNotes(Notes):
 class ExpansionQueries(LinksEntities, Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
-    A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
+    A hit of an expansion carries the path of the first that finds it and, as parts of its score, the number of that
     `expansion` in the list of the ranking's notes and its `expansion rank` there, both from 1. A query that names no
     seed gets the dense ranking, with a note; seeds without neighbours are searched by their names.
 
@@ -82,11 +83,12 @@ class ExpansionQueries(LinksEntities, Retriever):
     hops : how far neighbours may be, 1 to 3.
     min_weight : triples of less strength, 0 to 10, are not walked.
     hits : passages kept of each expansion.
-    max_queries : expansions searched, nearest first, those of every seed in turn.
+    max_queries : expansions searched, nearest first, those of all_rows seed in turn.
     graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank). The dense ranking weighs 1.
     dense_depth : down to this dense rank a passage of both lists has both contributions; below, the greater one.
     hub_share : entities that more than this share of the passages name, and more than five, are hubs. They are no
-        seeds beside others; if a query names only hubs, the one that fewest passages name is the seed.
+        seeds beside others. If a query names only hubs, the one that fewest passages name is the seed, and what its
+        expansions find follows the first `dense_depth` dense hits.
     no_seeds : types of entities that are no seeds; the default graph's rare words are of the type "term".
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
@@ -111,17 +113,19 @@ class ExpansionQueries(LinksEntities, Retriever):
         """All expansions of the batch are encoded and searched together, each text once."""
         dense = Dense(self.kb)
         links = self.entity_linker.link_batch(queries)
-        expansions = [self._expansions(query_links) for query_links in links]
+        seeds = list(map(self._seeds, links))
+        expansions = list(map(self._expansions, seeds))
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
         pairs = zip(queries, expansions, strict=True)
         searches = [Query("", each.text, query.candidates) for query, written in pairs for each in written]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
-        for dense_ranking, query_links, written in zip(dense_rankings, links, expansions, strict=True):
-            found = _first_finds([next(hits) for _ in written])
-            ranking = self._fuse(dense_ranking, written, found, k) if written else dense_ranking.top(k)
-            notes = self._notes(ranking, query_links, written, found)
-            rankings.append(replace(ranking, notes=notes))
+        for i, written in enumerate(expansions):
+            finds = _first_finds([next(hits) for _ in written])
+            ranking = dense_rankings[i].top(k)
+            if written:
+                ranking = self._fuse(dense_rankings[i], written, finds, self._weight(seeds[i]), k)
+            rankings.append(replace(ranking, notes=self._notes(ranking, links[i], written, finds)))
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -133,13 +137,11 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names on their own."""
-        if isinstance(queries, str) or not all(isinstance(query, Query) for query in queries):
-            raise TypeError(f"queries must be a list of Query, not {called(queries)}: write [Query('q', 'Who?')].")
-        return [self._expansions(links) for links in self.entity_linker.link_batch(queries)]
+        require_queries(queries)
+        return [self._expansions(self._seeds(links)) for links in self.entity_linker.link_batch(queries)]
 
-    def _expansions(self, links: Sequence[Link]) -> list[Expansion]:
+    def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
-        seeds = self._seeds(links)
         candidates = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
         chosen = _take_in_turn(candidates, self.max_queries)
         names_only = [Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds]
@@ -147,14 +149,23 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     def _seeds(self, links: Sequence[Link]) -> list[int]:
         """The linked entities that are no hubs; of entities that are all hubs, the one that fewest passages name."""
-        graph = self.kb.graph
-        allowed = [link.entity for link in links if graph.types[link.entity] not in self.no_seeds]
-        n_passages = {entity: len(graph.mentions.of(entity)[0]) for entity in allowed}
-        most = max(FEWEST, self.hub_share * len(self.kb.corpus))
-        seeds = [entity for entity in allowed if n_passages[entity] <= most]
+        allowed = [link.entity for link in links if self.kb.graph.types[link.entity] not in self.no_seeds]
+        seeds = [entity for entity in allowed if not self._is_hub(entity)]
         if allowed and not seeds:
-            return [min(allowed, key=n_passages.__getitem__)]
+            return [min(allowed, key=self._n_passages)]
         return seeds
+
+    def _n_passages(self, entity: int) -> int:
+        return len(self.kb.graph.mentions.of(entity)[0])
+
+    def _is_hub(self, entity: int) -> bool:
+        return self._n_passages(entity) > max(FEWEST, self.hub_share * len(self.kb.corpus))
+
+    def _weight(self, seeds: Sequence[int]) -> float:
+        """Of the expansions' list in the fusion; the first hit of a hub's comes after `dense_depth` dense hits."""
+        if any(map(self._is_hub, seeds)):
+            return self.graph_weight * (self.constant + 1) / (self.constant + self.dense_depth + 1)
+        return self.graph_weight
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
         """The pairs of a seed and its neighbours, nearest first, and their expansions."""
@@ -168,36 +179,35 @@ class ExpansionQueries(LinksEntities, Retriever):
             yield frozenset((seed, neighbour.entity)), expansion
 
     def _fuse(
-        self, dense: Ranking, written: Sequence[Expansion], found: Mapping[int, tuple[int, int]], k: int
+        self, dense: Ranking, written: Sequence[Expansion], finds: Mapping[int, tuple[int, int]], weight: float, k: int
     ) -> Ranking:
-        """The dense ranking and the passages that the expansions found, joined by reciprocal rank."""
-        graph_ranks = np.arange(1.0, len(found) + 1)
+        """The dense ranking and the passages that the expansions finds, joined by reciprocal rank."""
+        graph_ranks = np.arange(1.0, len(finds) + 1)
         graph = Ranking.from_scores(
             dense.query_id,
-            list(found),
+            list(finds),
             1 / graph_ranks,
             dense.ids,
             stages=("graph",),
             score_parts={"place": graph_ranks},
-            paths=TriplePaths(self.kb.graph, {row: written[number - 1].path for row, (number, _) in found.items()}),
+            paths=TriplePaths(self.kb.graph, {row: written[number - 1].path for row, (number, _) in finds.items()}),
             notes=Notes("1 / place", "graph"),
         )
-        counted = self._counted(dense.rows, graph.rows)
-        weights = (1.0, self.graph_weight)
-        fused = fuse_rankings([dense, graph], weights, k, constant=self.constant, counted=counted)
-        where = np.array([found.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
+        counted = self._counted(dense.rows, graph.rows, weight)
+        fused = fuse_rankings([dense, graph], (1.0, weight), k, constant=self.constant, counted=counted)
+        where = np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
         parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
         return replace(fused, score_parts=parts)
 
-    def _counted(self, dense_rows: IntArray, graph_rows: IntArray) -> tuple[BoolArray, BoolArray]:
+    def _counted(self, dense_rows: IntArray, graph_rows: IntArray, weight: float) -> tuple[BoolArray, BoolArray]:
         """Which hits of both lists count: beyond `dense_depth`, a passage of both counts by its better rank only."""
         _, dense_places, graph_places = np.intersect1d(dense_rows, graph_rows, return_indices=True)
         deep = dense_places >= self.dense_depth
-        dense_places, graph_places = dense_places[deep], graph_places[deep]
-        graph_is_better = self.graph_weight / (self.constant + graph_places + 1) > 1 / (
-            self.constant + dense_places + 1
-        )
-        dense_counts, graph_counts = np.ones(len(dense_rows), dtype=bool), np.ones(len(graph_rows), dtype=bool)
+        dense_places = dense_places[deep]
+        graph_places = graph_places[deep]
+        graph_is_better = weight / (self.constant + graph_places + 1) > 1 / (self.constant + dense_places + 1)
+        dense_counts = np.ones(len(dense_rows), dtype=bool)
+        graph_counts = np.ones(len(graph_rows), dtype=bool)
         dense_counts[dense_places[graph_is_better]] = False
         graph_counts[graph_places[~graph_is_better]] = False
         return dense_counts, graph_counts
@@ -207,7 +217,7 @@ class ExpansionQueries(LinksEntities, Retriever):
         ranking: Ranking,
         links: Sequence[Link],
         written: Sequence[Expansion],
-        found: Mapping[int, tuple[int, int]],
+        finds: Mapping[int, tuple[int, int]],
     ) -> ExpansionNotes:
         warning = ""
         if not written:
@@ -220,21 +230,21 @@ class ExpansionQueries(LinksEntities, Retriever):
             entities=linked_entities(self.kb, links),
             inputs=ranking.notes.inputs,
             expansions=tuple(expansion.text for expansion in written),
-            found_by={ranking.ids[row]: written[number - 1].text for row, (number, _) in found.items()},
+            found_by={ranking.ids[row]: written[number - 1].text for row, (number, _) in finds.items()},
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Whether the query named a seed, and whether an expansion query found the passage; dense hits pass."""
-        every = np.arange(len(self.kb.corpus))
+        """Whether the query named a seed, and whether an expansion query finds the passage; dense hits pass."""
+        all_rows = np.arange(len(self.kb.corpus))
         unread = f"not among the first {self.dense_depth} dense hits, and "
         unfound = f"{unread}not among the first {self.hits} of any expansion query"
         dense_rankings = Dense(self.kb).retrieve_batch(queries, self.dense_depth)
         traces = []
-        for dense, ranking in zip(dense_rankings, self.retrieve_batch(queries, len(every)), strict=True):
+        for dense, ranking in zip(dense_rankings, self.retrieve_batch(queries, len(all_rows)), strict=True):
             notes = ranking.notes.find(ExpansionNotes) or ExpansionNotes()
-            found = [self.kb.corpus.row(passage_id) for passage_id in notes.found_by]
-            linked = every
-            expanded = np.union1d(dense.rows, found)
+            finds = [self.kb.corpus.row(passage_id) for passage_id in notes.found_by]
+            linked = all_rows
+            expanded = np.union1d(dense.rows, finds)
             if not notes.expansions:
                 linked = expanded = ranking.rows
             steps = (
@@ -262,8 +272,8 @@ def _take_in_turn(candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]
 
 def _first_finds(rankings: Sequence[Ranking]) -> dict[int, tuple[int, int]]:
     """Corpus row -> the number of the first ranking that holds it and its rank there, both from 1; in that order."""
-    found: dict[int, tuple[int, int]] = {}
+    finds: dict[int, tuple[int, int]] = {}
     for number, ranking in enumerate(rankings, start=1):
         for rank, row in enumerate(ranking.rows.tolist(), start=1):
-            found.setdefault(row, (number, rank))
-    return found
+            finds.setdefault(row, (number, rank))
+    return finds

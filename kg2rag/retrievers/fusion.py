@@ -257,26 +257,24 @@ def fuse_rankings(
     `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one that
     does. The parts of a hit have nothing of a ranking in which it does not count.
     """
-    kind = named_method(method, constant)
-    names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])
+    fusion_method = named_method(method, constant)
     rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
+    names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])
     masks = [None] * len(rankings) if counted is None else counted
-    columns = zip(names, rankings, weights, masks, strict=True)
-    fused = [_fused_ranking(name, ranking, weight, kind, rows, mask) for name, ranking, weight, mask in columns]
-    contributions = np.array([each.contributions for each in fused])
+    fused = []
+    for name, ranking, weight, mask in zip(names, rankings, weights, masks, strict=True):
+        fused.append(_fused_ranking(name, ranking, weight, fusion_method, rows, mask))
+    contributions = np.array([part.contributions for part in fused])
     source_of: dict[str, str] = {}
     parts: dict[str, FloatArray] = {}
-    for each, ranking in zip(fused, rankings, strict=True):
-        of_stage = sources(ranking)
-        source_of |= zip(each.labels, (of_stage[stage] for stage in ranking.stages), strict=True)
-        parts |= {
-            each.name: each.contributions,
-            f"{each.name} {kind.part}": each.values,
-            f"{each.name} score": each.scores,
-        }
-    labels = [each.labels for each in fused]
+    for part, ranking in zip(fused, rankings, strict=True):
+        source_of.update(zip(part.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True))
+        parts[part.name] = part.contributions
+        parts[f"{part.name} {fusion_method.part}"] = part.values
+        parts[f"{part.name} score"] = part.scores
+    labels = [part.labels for part in fused]
     notes = FusionNotes(
-        kind.formula([each.term for each in fused], labels),
+        fusion_method.formula([part.term for part in fused], labels),
         source_of,
         method=method,
         inputs=tuple(ranking.notes for ranking in rankings),
@@ -284,7 +282,7 @@ def fuse_rankings(
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
-        kind.join(contributions),
+        fusion_method.join(contributions),
         rankings[0].ids,
         stages=tuple(chain.from_iterable(labels)),
         stage_codes=_stage_codes(fused, contributions),
@@ -305,6 +303,9 @@ def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> In
     n_rows = contributions.shape[1]
     if not n_rows:
         return np.empty(0, dtype=np.int64)
-    first_label = np.cumsum([0, *(len(each.labels) for each in fused)])
-    codes = np.array([each.stage_codes + first for each, first in zip(fused, first_label, strict=False)])
-    return np.asarray(codes[np.nanargmax(contributions, axis=0), np.arange(n_rows)])
+    codes = []
+    n_labels = 0
+    for part in fused:
+        codes.append(part.stage_codes + n_labels)
+        n_labels += len(part.labels)
+    return np.asarray(np.array(codes)[np.nanargmax(contributions, axis=0), np.arange(n_rows)])

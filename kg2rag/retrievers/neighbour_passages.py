@@ -58,10 +58,10 @@ def related_entities(
     best: dict[int, Related] = {}
     for link in links:
         for near in kb.graph.neighbours([link.entity], hops=hops, **options)[: options.get("limit")]:
-            sure = min(kb.graph.triple(index).confidence for index in near.path)
-            found = Related(near.entity, near.weight / 10, link.confidence * sure, near.path)
-            if near.entity not in best or by(found) > by(best[near.entity]):
-                best[near.entity] = found
+            path_confidence = min(kb.graph.triple(index).confidence for index in near.path)
+            related = Related(near.entity, near.weight / 10, link.confidence * path_confidence, near.path)
+            if near.entity not in best or by(related) > by(best[near.entity]):
+                best[near.entity] = related
     return sorted(best.values(), key=lambda near: -by(near))
 
 
@@ -69,8 +69,9 @@ def described_entities(kb: KnowledgeBase) -> DenseIndex:
     """Cosine search over the entities, each as "name: description", or its name if nothing describes it."""
 
     def build() -> DenseIndex:
-        pairs = zip(kb.graph.names, kb.graph.descriptions, strict=True)
-        texts = [f"{name}: {description}" if description else name for name, description in pairs]
+        texts = []
+        for name, description in zip(kb.graph.names, kb.graph.descriptions, strict=True):
+            texts.append(f"{name}: {description}" if description else name)
         return DenseIndex(kb.encode(texts))
 
     return kb.cached("described entities", build)
@@ -79,5 +80,7 @@ def described_entities(kb: KnowledgeBase) -> DenseIndex:
 def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:
     """The passages that name an entity, of those that may count, and how often each does."""
     rows, counts = kb.graph.mentions.of(entity)
-    allowed = slice(None) if mask is None else np.isin(rows, mask)
-    return rows[allowed].astype(np.int64), counts[allowed].astype(np.int64)
+    if mask is not None:
+        is_candidate = np.isin(rows, mask)
+        rows, counts = rows[is_candidate], counts[is_candidate]
+    return rows.astype(np.int64), counts.astype(np.int64)

@@ -12,7 +12,7 @@ What no engine could read, such as the path /usr/lib(x/, is looked up as it is w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -36,7 +36,8 @@ LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
 _UNREADABLE = ("missing", "unexpected", "no argument", "trailing")  # RE2, of what is no expression to any engine
 _EDGES = "\"'`()[]{},;:?!."
-DEFINES, VERBATIM = 0.01, 0.02  # tie-breakers: of terms that the passage defines, and in the query's very spelling
+DEFINES = 0.01  # more strength for a term that the passage defines
+VERBATIM = 0.02  # and for one in the query's very spelling
 
 
 class Match(NamedTuple):
@@ -57,20 +58,29 @@ class PatternNotes(Notes):
     matched: Mapping[str, tuple[Match, ...]] = field(default_factory=dict)
 
 
-class _Found(NamedTuple):
+class Term(NamedTuple):
+    """What a query looks up: `priority` orders terms, least first; a match needs `min_similarity`."""
+
+    key: str
+    text: str
+    priority: tuple[int, int]
+    min_similarity: float
+
+
+class TermMatches(NamedTuple):
     """What one term of the query matched: its rarity; the rows, ascending, and of each the best match."""
 
-    written: str
+    term: str
     rarity: float
     rows: IntArray
-    terms: IntArray
+    names: IntArray
     strengths: FloatArray
     similarities: FloatArray
 
-    def places(self, rows: IntArray) -> IntArray:
-        """Where each of some rows stands among its own; -1 where it does not."""
-        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[at] == rows, at, -1)
+    def positions(self, rows: IntArray) -> IntArray:
+        """The position of each of some rows in `rows`; -1 of one that does not match."""
+        positions = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[positions] == rows, positions, -1)
 
 
 @dataclass(frozen=True)
@@ -108,113 +118,170 @@ class Pattern(Retriever):
         spell. Words that the corpus knows, and joined ones, must match from `NEAR` up. Left out are terms beyond
         `max_terms` and words beyond `WORDS`.
         """
-        written = [surface for surface, _ in surfaces(text) if key(surface)]
-        words = written[:WORDS]
+        words = [surface for surface, _ in surfaces(text) if key(surface)]
         if len(words) == 1:
             return {words[0]: self.min_similarity}, 0
-        index, ceiling = self.kb.trigram, self.max_share * len(self.kb.corpus)
-        found: dict[str, tuple[int, int, str, float]] = {}  # by key: what comes first, the term, its similarity
+        first_words = words[:WORDS]
+        terms: dict[str, Term] = {}
+        for term in (*self._single_words(first_words), *_joined_words(first_words)):
+            terms.setdefault(term.key, term)
+        ordered = sorted(terms.values(), key=lambda term: term.priority)
+        left_out = max(len(ordered) - self.max_terms, 0) + len(words) - len(first_words)
+        return {term.text: term.min_similarity for term in ordered[: self.max_terms]}, left_out
+
+    def _single_words(self, words: Sequence[str]) -> Iterator[Term]:
+        """The words spelt like names, and the other words that no passage or few have."""
+        most = self.max_share * len(self.kb.corpus)
         for word in dict.fromkeys(words):
-            named, frequency = looks_like_name(word), index.document_frequency(key(word))
-            if named or (key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= ceiling):
-                least = NEAR if frequency and not named else self.min_similarity
-                found.setdefault(key(word), (0 if named else 2, frequency, word, least))
-        for run in _runs(words):
-            joined = "".join(map(key, run))
-            found.setdefault(joined, (1, -len(joined), " ".join(run), NEAR))
-        ordered = sorted(found.values(), key=lambda item: item[:2])
-        unread = max(len(ordered) - self.max_terms, 0) + len(written) - len(words)
-        return {term: least for _, _, term, least in ordered[: self.max_terms]}, unread
+            frequency = self.kb.trigram.document_frequency(key(word))
+            if looks_like_name(word):
+                yield Term(key(word), word, (0, frequency), self.min_similarity)
+            elif key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= most:
+                yield Term(key(word), word, (2, frequency), NEAR if frequency else self.min_similarity)
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
-        text = query.text.strip()
-        whole = len(query.text) < MAX_CHARACTERS  # what was cut there ends anywhere, with a slash, too
-        if whole and (written := slashed(text)):
-            return self._by_regex(query, *written, mask, k)
-        if described := format_by_example(text):
-            return self._by_regex(query, described.regex, "", mask, k)
-        words = text.split() if "*" in text else []
-        found_in = dict.fromkeys(word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*"))
-        wildcards = list(found_in)[:WILDCARDS]
-        terms, left_out = self.terms(" ".join(word for word in words if "*" not in word) if words else text)
+        expression = _expression(query.text)
+        if expression is not None:
+            return self._by_regex(query, *expression, mask, k)
+        wildcards, text = _wildcards(query.text.strip())
+        terms, left_out = self.terms(text)
         looked_up = [*map(self._fitting, wildcards), *(self._alike(*term) for term in terms.items())]
-        found = {f"term {at}": each for at, each in enumerate(looked_up, 1) if each is not None}
-        return self._ranking(query, found, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
+        matches = {}
+        for place, term_matches in enumerate(looked_up, start=1):
+            if term_matches is not None:
+                matches[f"term {place}"] = term_matches
+        return self._ranking(query, matches, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
 
-    def _alike(self, term: str, min_similarity: float) -> _Found | None:
+    def _alike(self, term: str, min_similarity: float) -> TermMatches | None:
         index = self.kb.trigram
         similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
-        terms, of = gather(index.key_ptr, similar.keys)
-        strengths = similar.strengths[of]
-        equal = np.flatnonzero(strengths == 2)
-        strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term) for at in equal]
-        return self._found(term, terms, strengths, similar.similarities[of], index.key_df[similar.keys[:1]])
+        names, key_of = gather(index.key_ptr, similar.keys)
+        strengths = similar.strengths[key_of]
+        for position in np.flatnonzero(strengths == 2):
+            if index.terms[int(names[position])].as_py() == term:
+                strengths[position] += VERBATIM
+        return self._matches(term, names, strengths, similar.similarities[key_of], index.key_df[similar.keys[:1]])
 
-    def _fitting(self, wildcard: str) -> _Found | None:
+    def _fitting(self, wildcard: str) -> TermMatches | None:
         """The names that a wildcard fits: the shorter, the nearer to what was written."""
         index = self.kb.trigram
-        terms = index.matching(wildcard)
-        lengths = np.array([len(name) for name in index.terms.take(pa.array(terms)).to_pylist()])
+        names = index.matching(wildcard)
+        lengths = np.array([len(name) for name in index.terms.take(pa.array(names)).to_pylist()])
         share = len(wildcard.replace("*", "")) / lengths
-        keys = np.searchsorted(index.key_ptr, terms, side="right") - 1
-        return self._found(wildcard, terms, 1 + share, share, index.key_df[keys])
+        keys = np.searchsorted(index.key_ptr, names, side="right") - 1
+        return self._matches(wildcard, names, 1 + share, share, index.key_df[keys])
 
-    def _found(
-        self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequencies: IntArray
-    ) -> _Found | None:
-        """The passages that hold some names, each with the best of them; None where there is no name."""
-        if not len(terms):
+    def _matches(
+        self, term: str, names: IntArray, strengths: FloatArray, similarities: FloatArray, frequencies: IntArray
+    ) -> TermMatches | None:
+        """The passages that hold some names, each with the best of them; None if there is no name."""
+        if not len(names):
             return None
-        rows, of, defines = self.kb.trigram.postings(terms)
-        values = strengths[of] + DEFINES * defines
-        order = np.lexsort((of, -values))
+        rows, name_of, defines = self.kb.trigram.postings(names)
+        values = strengths[name_of] + DEFINES * defines
+        order = np.lexsort((name_of, -values))
         rows, first = np.unique(rows[order], return_index=True)
-        of, values = of[order][first], values[order][first]
+        best = order[first]
         rarity = float(np.log1p(len(self.kb.corpus) / int(frequencies.min())))
-        return _Found(written, rarity, rows, terms[of], values, similarities[of])
+        return TermMatches(term, rarity, rows, names[name_of[best]], values[best], similarities[name_of[best]])
 
     def _ranking(
-        self, query: Query, found: Mapping[str, _Found], mask: IntArray | None, k: int, notes: PatternNotes
+        self, query: Query, matches: Mapping[str, TermMatches], mask: IntArray | None, k: int, notes: PatternNotes
     ) -> Ranking:
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
-        scores, ids = np.zeros(len(self.kb.corpus)), self.kb.corpus.ids
-        for each in found.values():
-            scores[each.rows] += each.rarity * each.strengths
+        scores = np.zeros(len(self.kb.corpus))
+        for term_matches in matches.values():
+            scores[term_matches.rows] += term_matches.rarity * term_matches.strengths
         rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
-        parts, near = dict[str, FloatArray](), list[FloatArray]()
-        for part, each in found.items():
-            at = each.places(rows)
-            parts[part] = np.where(at < 0, np.nan, each.strengths[at])
-            near.append(np.where(at < 0, 0.0, each.similarities[at]))
-        if len(rows):
-            strengths = np.array(list(parts.values()))
-            parts |= {"similarity": np.max(near, axis=0), "strength": np.nanmax(strengths, axis=0)}
-            parts["terms_matched"] = np.isfinite(strengths).sum(axis=0).astype(np.float64)
-        ranked = Ranking.from_scores(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
-        formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
-        matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranked.passage_ids, ())
-        for each in found.values():
-            for id_, place in zip(matched, each.places(ranked.rows).tolist(), strict=True):
-                if place >= 0:
-                    name = self.kb.trigram.terms[int(each.terms[place])].as_py()
-                    match = Match(each.written, name, float(each.strengths[place]), float(each.similarities[place]))
-                    matched[id_] += (match,)
-        return replace(ranked, notes=replace(notes, formula=formula, source="pattern", matched=matched))
+        ranking = Ranking.from_scores(
+            query.id,
+            rows,
+            scores[rows],
+            self.kb.corpus.ids,
+            stages=("pattern",),
+            score_parts=_score_parts(rows, matches),
+        ).top(k)
+        formula = " + ".join(f"{number(term_matches.rarity)} · {part}" for part, term_matches in matches.items())
+        matched = self._matched(ranking, matches.values())
+        return replace(ranking, notes=replace(notes, formula=formula, source="pattern", matched=matched))
+
+    def _matched(self, ranking: Ranking, matches: Iterable[TermMatches]) -> dict[str, tuple[Match, ...]]:
+        """Passage id -> the names that matched, of each hit."""
+        matched: dict[str, tuple[Match, ...]] = dict.fromkeys(ranking.passage_ids, ())
+        for term_matches in matches:
+            for passage_id, position in zip(matched, term_matches.positions(ranking.rows).tolist(), strict=True):
+                if position >= 0:
+                    name = self.kb.trigram.terms[int(term_matches.names[position])].as_py()
+                    strength = float(term_matches.strengths[position])
+                    similarity = float(term_matches.similarities[position])
+                    matched[passage_id] += (Match(term_matches.term, name, strength, similarity),)
+        return matched
 
     def _by_regex(self, query: Query, pattern: str, flag: str, mask: IntArray | None, k: int) -> Ranking:
         matcher, reason = _compiled(pattern, flag)
         if matcher is None:
             refused = f"{reason}. Back-references, look-around and expressions that grow large are not offered"
             raise ValueError(f"query {query.id!r}: /{pattern[:80]}/ cannot be matched in linear time: {refused}.")
-        contents, ids = self.kb.corpus.contents, self.kb.corpus.ids
+        contents = self.kb.corpus.contents
         rows = range(len(contents)) if mask is None else mask.tolist()
-        found = [row for row in rows if matcher.search(contents[row])]
-        matches, notes = np.ones(len(found)), PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",))
-        parts = {"match": matches}
+        matching = [row for row in rows if matcher.search(contents[row])]
+        ones = np.ones(len(matching))
         return Ranking.from_scores(
-            query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes
+            query.id,
+            matching,
+            ones,
+            self.kb.corpus.ids,
+            stages=("pattern",),
+            score_parts={"match": ones},
+            notes=PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",)),
         ).top(k)
+
+
+def _score_parts(rows: IntArray, matches: Mapping[str, TermMatches]) -> dict[str, FloatArray]:
+    """The strength of each term in each passage, NaN if it does not match; the best of them, and how many match."""
+    parts: dict[str, FloatArray] = {}
+    similarities = []
+    for part, term_matches in matches.items():
+        positions = term_matches.positions(rows)
+        parts[part] = np.where(positions < 0, np.nan, term_matches.strengths[positions])
+        similarities.append(np.where(positions < 0, 0.0, term_matches.similarities[positions]))
+    if len(rows):
+        strengths = np.array(list(parts.values()))
+        parts["similarity"] = np.max(similarities, axis=0)
+        parts["strength"] = np.nanmax(strengths, axis=0)
+        parts["terms_matched"] = np.isfinite(strengths).sum(axis=0).astype(np.float64)
+    return parts
+
+
+def _expression(text: str) -> tuple[str, str] | None:
+    """The regular expression that a query is, or describes by an example, and its flag; None for words.
+
+    A query that was cut ends anywhere, with a slash, too: it is no expression.
+    """
+    is_cut = len(text) >= MAX_CHARACTERS
+    written = None if is_cut else slashed(text.strip())
+    if written is not None:
+        return written
+    described = format_by_example(text.strip())
+    return None if described is None else (described.regex, "")
+
+
+def _wildcards(text: str) -> tuple[list[str], str]:
+    """The first `WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
+    if "*" not in text:
+        return [], text
+    words = text.split()
+    wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
+    plain = " ".join(word for word in words if "*" not in word)
+    return list(dict.fromkeys(wildcards))[:WILDCARDS], plain
+
+
+def _joined_words(words: Sequence[str]) -> Iterator[Term]:
+    """The names that adjacent words may spell: `streaming text response`; the longest first."""
+    for run in _runs(words):
+        joined = "".join(map(key, run))
+        yield Term(joined, " ".join(run), (1, -len(joined)), NEAR)
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -82,7 +82,9 @@ def parameters(name: str) -> dict[str, object]:
 
 def colour(name: str) -> str | None:
     """The colour of a system in plots: `COLOUR` of its file; None where it has none or no system is so called."""
-    return getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None) if name in SYSTEMS.entries else None
+    if name not in SYSTEMS.entries:
+        return None
+    return getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None)
 
 
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
@@ -102,35 +104,42 @@ def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
 
 def label(system: object) -> str:
     """What a system is called where nobody names it: its name in the catalogue, else its class; of several, joined."""
-    if members := getattr(system, "retrievers", ()):
+    members = getattr(system, "retrievers", ())
+    if members:
         return "+".join(map(label, members))
     if isinstance(system, Pipeline):
         return "-".join(map(label, (system.retriever, *system.stages)))
     kind = type(system)
-    named = {entry: name for name, entry in SYSTEMS.entries.items() if isinstance(entry, str)}
-    return named.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
+    name_of = {entry: name for name, entry in SYSTEMS.entries.items() if isinstance(entry, str)}
+    return name_of.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
 
 
-def labelled(wanted: Iterable[str]) -> dict[str, str]:
+def labelled(systems: Iterable[str]) -> dict[str, str]:
     """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
 
     A system without a name is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and "my.module:Class" Class.
     ValueError: a name twice, or one that belongs to another system.
     """
-    chosen: dict[str, str] = {}
-    for given in map(str.strip, wanted):
-        name, equals, system = (part.strip() for part in given.partition("="))
-        if "(" in name or not equals:  # no name, but a system and perhaps its parameters
-            system, (module, bracket, parameters) = given, given.partition("(")
-            name = re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip("-")
-        elif not (name and system and "." not in name):
-            raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
-        if name in chosen:
+    system_of: dict[str, str] = {}
+    for text in map(str.strip, systems):
+        name, system = _named(text)
+        if name in system_of:
             raise ValueError(f"{name!r} is named twice. Name its variants: a={system},b={system}, and set b.PARAMETER.")
         if name != system and name in SYSTEMS:
-            raise ValueError(f"{given!r}: {name!r} is a system itself. Give the variant another name.")
-        chosen[name] = system
-    return chosen
+            raise ValueError(f"{text!r}: {name!r} is a system itself. Give the variant another name.")
+        system_of[name] = system
+    return system_of
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name and the system of "name=system", or of a system, perhaps with parameters, that has no name."""
+    name, equals, system = (part.strip() for part in text.partition("="))
+    if "(" in name or not equals:
+        module, bracket, parameters = text.partition("(")
+        return re.sub(r"[^\w.+]+", "-", module.rpartition(":")[2] + bracket + parameters).strip("-"), text
+    if not name or not system or "." in name:
+        raise ValueError(f"{text!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
+    return name, system
 
 
 def build_all(
@@ -145,9 +154,15 @@ def build_all(
     `wanted` : names as `labelled` takes them, or name -> system. `settings` : name -> parameters. `modules` : whether a
     system may be "my.module:Class", which runs the module's code: not for what comes out of a file.
     """
-    chosen = wanted if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
-    given = settings or {}
-    if unused := [name for name in given if name not in chosen]:
-        listed = ", ".join(sorted(chosen))
-        raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {listed}.")
-    return {name: SYSTEMS.build(one, kb, settings=given.get(name), modules=modules) for name, one in chosen.items()}
+    if wanted is None:
+        wanted = names()
+    system_of = wanted if isinstance(wanted, Mapping) else labelled(wanted)
+    parameters_of = settings or {}
+    for name in parameters_of:
+        if name not in system_of:
+            compared = ", ".join(sorted(system_of))
+            raise ValueError(f"Parameters are set for {name!r}, which is not compared. Compared: {compared}.")
+    built = {}
+    for name, system in system_of.items():
+        built[name] = SYSTEMS.build(system, kb, settings=parameters_of.get(name), modules=modules)
+    return built

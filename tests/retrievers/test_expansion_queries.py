@@ -16,8 +16,7 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.retrievers.systems import build
-from kg2rag.types import ParameterError, Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (
@@ -155,6 +154,17 @@ def test_a_hub_is_a_seed_only_if_nothing_else_is_named_and_a_term_never(
     assert texts(ExpansionQueries(hubs), text) == expected
 
 
+def test_what_the_expansions_of_a_hub_find_follows_the_first_dense_hits(tmp_path: Path) -> None:
+    falling = tuple(0.4 - 0.05 * row for row in range(8))
+    cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": falling[::-1]}
+    mentions = tuple(Mention("Ann", f"p{row}") for row in range(6))
+    facts = Extraction((Triple("Ann", "met", "Bob", ""),), mentions)
+    kb = knowledge_base(passages(*"abcdefgh"), facts, cosines, Store(tmp_path))
+    found = ExpansionQueries(kb, dense_depth=2).retrieve("ask Ann", k=8)
+    assert found.notes.expansions == ("Ann Bob", "Ann")
+    assert found.passage_ids == ["p0", "p1", "p2", "p7", "p3", "p6", "p4", "p5"]  # expansions: p7, p6, p5
+
+
 def test_any_entity_may_be_a_seed_on_request(hubs: KnowledgeBase) -> None:
     every = ExpansionQueries(hubs, hub_share=1.0, no_seeds=())
     assert texts(every, "Did Ann meet Zoe?") == ["Ann Bob", "Zoe Tom", "Ann", "Zoe"]
@@ -199,15 +209,3 @@ def test_without_graph_or_seed_it_is_the_vanilla_ranking_and_says_so(
     assert ranking.passage_ids == Dense(kb).retrieve(text, k=6).passage_ids
     assert ranking.notes.expansions == ()
     assert "no entity" in str(ranking.notes.warning)
-
-
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [("depth", "hops.*dense_depth"), ("max_hops", "hops"), ("limit", "hits"), ("vectorTopK", "dense_depth")],
-)
-def test_a_word_of_the_design_is_refused_and_ours_is_named(kb_of: Build, word: str, ours: str) -> None:
-    kb = kb_of(*PAGES)
-    with pytest.raises(ParameterError, match=f"{word!r} is a word of the .*{ours}"):
-        ExpansionQueries(kb, **{word: 2})
-    with pytest.raises(ParameterError, match=f"{word!r} is a word of the .*{ours}"):
-        build(f"expansion_queries({word}=2)", kb)

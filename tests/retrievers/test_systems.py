@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint
 from inspect import Parameter
 
@@ -9,7 +10,12 @@ import pytest
 
 from kg2rag import plots, systems
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers import expansion_queries
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import DesignAliases
+from kg2rag.retrievers.designs import confidence_gated, graph_augmented, vector_first
+from kg2rag.retrievers.designs.dynamic_hybrid import retriever as dynamic_hybrid
+from kg2rag.types import ParameterError
 
 
 def test_a_colour_is_that_of_the_file_and_optional(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +90,45 @@ def test_a_value_that_cannot_be_used_is_refused_with_what_can(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         systems.build(system, kb, **{parameter: value})
+
+
+DESIGNS: dict[str, DesignAliases] = {
+    "graph_augmented": graph_augmented.ALIASES,
+    "confidence_gated": confidence_gated.ALIASES,
+    "vector_first": vector_first.ALIASES,
+    "expansion_queries": expansion_queries.ALIASES,
+    "dynamic_hybrid": dynamic_hybrid.ALIASES,
+}
+NAMES = [
+    (name, word, ours)
+    for name, aliases in DESIGNS.items()
+    for words, ours, _ in aliases.rows
+    for word in words.split(", ")
+    if word != ours
+]
+
+
+@pytest.mark.parametrize(("system", "word", "ours"), NAMES)
+def test_a_word_of_a_design_is_refused_and_ours_is_named(kb: KnowledgeBase, system: str, word: str, ours: str) -> None:
+    with pytest.raises(ParameterError, match=f"{re.escape(repr(word))} is a word of the .* design.*{re.escape(ours)}"):
+        systems.build(system, kb, **{word: 2})
+
+
+def test_a_word_of_a_design_is_refused_on_the_command_line_too(kb: KnowledgeBase) -> None:
+    with pytest.raises(ParameterError, match=r"'max_hops' is a word of the .* design.*hops"):
+        systems.build("expansion_queries(max_hops=2)", kb)
+
+
+def test_a_parameter_of_a_system_is_none_of_a_call(kb: KnowledgeBase) -> None:
+    with pytest.raises(TypeError, match="use_graph"):
+        systems.build("graph_augmented", kb).retrieve("Who?", 3, use_graph=False)  # type: ignore[call-arg]
+
+
+def test_the_defaults_that_depart_from_a_design() -> None:
+    augmented, expanded, hybrid = map(systems.parameters, ("graph_augmented", "expansion_queries", "dynamic_hybrid"))
+    assert (augmented["depth"], augmented["mentions"], augmented["hops"]) == (10, "passage", 1)
+    assert (expanded["graph_weight"], expanded["dense_depth"], expanded["no_seeds"]) == (0.99, 5, ("term",))
+    assert (hybrid["analyser"], hybrid["graph"], hybrid["sides"]) == ("rules", "mention_ppr", "dense+bm25+pattern")
 
 
 def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:

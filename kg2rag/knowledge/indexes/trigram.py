@@ -105,6 +105,15 @@ class TrigramIndex:
         code = self.find(wanted)
         return 0 if code is None else int(self.key_df[code])
 
+    def spellings(self, wanted: str) -> list[str]:
+        """The terms that share a key, by code point; none if no passage holds it."""
+        code = self.find(wanted)
+        if code is None:
+            return []
+        start, end = self.key_ptr[code : code + 2].tolist()
+        terms: list[str] = self.terms[start:end].to_pylist()
+        return terms
+
     def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
         """The `limit` keys most like one: equal, then holding it, then by similarity, at least `min_similarity`.
 

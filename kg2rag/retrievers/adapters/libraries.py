@@ -55,12 +55,17 @@ def _about(hit: Hit) -> dict[str, str]:
 
 def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
     """A LangChain retriever as one of our systems; a document's id is `Document.id`, else `metadata["id"]`."""
-    return _answering(corpus, name, retriever.invoke, lambda one: (one.id or one.metadata.get("id"), one.page_content))
+    return _answering(
+        corpus,
+        name,
+        retriever.invoke,
+        lambda document: (document.id or document.metadata.get("id"), document.page_content),
+    )
 
 
 def from_llamaindex(retriever: Any, corpus: Corpus, name: str = "llamaindex") -> Answering:
     """A LlamaIndex retriever as one of our systems; a node's id is its `node_id`."""
-    return _answering(corpus, name, retriever.retrieve, lambda one: (one.node.node_id, one.node.get_content()))
+    return _answering(corpus, name, retriever.retrieve, lambda scored: (scored.node.node_id, scored.node.get_content()))
 
 
 def _answering(
@@ -71,18 +76,19 @@ def _answering(
     A document is the passage of its id, else the one with that very text; one that comes again keeps its first place.
     """
     texts: list[str] = corpus.table["text"].to_pylist()
-    known, by_text = set(corpus.ids), dict(zip(reversed(texts), reversed(corpus.ids), strict=True))
+    ids_of_corpus = set(corpus.ids)
+    id_of_text = dict(zip(reversed(texts), reversed(corpus.ids), strict=True))
 
-    def passage_ids(question: str, k: int) -> list[str]:
-        ids = dict[str, None]()
-        for id_, text in map(read, retrieve(question)):
-            found = id_ if id_ in known else by_text.get(text)
-            if found is None:
+    def search(question: str, k: int) -> list[str]:
+        passage_ids: dict[str, None] = {}
+        for document_id, text in map(read, retrieve(question)):
+            passage_id = document_id if document_id in ids_of_corpus else id_of_text.get(text)
+            if passage_id is None:
                 raise ValueError(
-                    f"{name}: the document {id_!r}, which begins {text[:60]!r}, is no passage of the corpus, neither "
-                    "by its id nor by its text. Index the corpus's passages with their ids."
+                    f"{name}: the document {document_id!r}, which begins {text[:60]!r}, is no passage of the corpus, "
+                    "neither by its id nor by its text. Index the corpus's passages with their ids."
                 )
-            ids[found] = None
-        return list(ids)[:k]
+            passage_ids[passage_id] = None
+        return list(passage_ids)[:k]
 
-    return Answering(corpus, passage_ids, name)
+    return Answering(corpus, search, name)

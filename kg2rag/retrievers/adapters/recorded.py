@@ -44,10 +44,12 @@ class Recorded(Retriever):
     timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        known = set(self.corpus.ids)
+        corpus_ids = set(self.corpus.ids)
         for query, hits in self.run.items():
-            ids, where = [id_ for id_, _ in hits], f"run {self.name!r}, query {query!r}"
-            if unknown := [id_ for id_ in ids if id_ not in known]:
+            where = f"run {self.name!r}, query {query!r}"
+            ids = [passage_id for passage_id, _ in hits]
+            unknown = [passage_id for passage_id in ids if passage_id not in corpus_ids]
+            if unknown:
                 raise ValueError(
                     f"{where}: passage {unknown[0]!r} is not in the corpus ({len(unknown)} of {len(ids)} are not). "
                     "Was the run made over another corpus?"
@@ -56,60 +58,61 @@ class Recorded(Retriever):
                 raise ValueError(f"{where}: passage {max(ids, key=ids.count)!r} is ranked twice.")
 
     @classmethod
-    def of(cls, given: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()) -> Recorded:
+    def of(cls, rankings: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()) -> Recorded:
         """A run over a corpus.
 
         Parameters
         ----------
-        given : the path of a TREC run file; a frame with query_id, passage_id and score, which is ordered by its `rank`
-            or else by score; a `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids, best
-            first. Ids may be numbers.
+        rankings : the path of a TREC run file; a frame with query_id, passage_id and score, which is ordered by its
+            `rank` or else by score; a `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids,
+            best first. Ids may be numbers.
         name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
         ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
         """
-        if isinstance(given, Path | str):
-            with reading(path := Path(given), "Is it a run over this corpus?", ValueError):
+        if isinstance(rankings, Path | str):
+            path = Path(rankings)
+            with reading(path, "Is it a run over this corpus?", ValueError):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
-        if _is_ranx_run(given):
-            return cls.of(given.to_dict(), corpus, name or given.name or "", queries)
-        if isinstance(given, pd.DataFrame):
-            if lacking := [column for column in FIELDS if column not in given.columns]:
-                raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
-            given = _frame_hits(given)
-        run = {str(query): _hits(of, query) for query, of in given.items()}
-        name, asked = name or "run", frozenset(queries)
-        if asked and asked.isdisjoint(run):
+        if _is_ranx_run(rankings):
+            return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
+        if isinstance(rankings, pd.DataFrame):
+            return cls.of(_frame_hits(rankings, name), corpus, name, queries)
+        run = {str(query_id): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
+        name = name or "run"
+        query_ids = frozenset(queries)
+        if query_ids and query_ids.isdisjoint(run):
             raise ValueError(
-                f"run {name!r} has no line for any of the {len(asked)} questions; its queries are called "
-                f"{next(iter(run), 'nothing')!r} and the like, theirs {min(asked)!r}."
+                f"run {name!r} has no line for any of the {len(query_ids)} questions; its queries are called "
+                f"{next(iter(run), 'nothing')!r} and the like, theirs {min(query_ids)!r}."
             )
-        return cls(corpus, run, name, asked - set(run))
+        return cls(corpus, run, name, query_ids - set(run))
 
     @property
     def remark(self) -> str:
         """How many questions have no line in the run, for tables."""
-        without = "questions have no line in the run and count as answered with nothing"
-        return f"{len(self.empty):,} {without}" if self.empty else ""
+        if not self.empty:
+            return ""
+        return f"{len(self.empty):,} questions have no line in the run and count as answered with nothing"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
-        if missing := [query.id for query in queries if query.id not in self.run and query.id not in self.empty]:
+        missing = [query.id for query in queries if query.id not in self.run and query.id not in self.empty]
+        if missing:
             raise ValueError(
                 f"run {self.name!r} lacks {len(missing)} of {len(queries)} queries (first: {missing[0]!r}). "
                 "Every query needs a ranking, if an empty one."
             )
-        rankings = []
-        for query in queries:
-            hits = self.run.get(query.id, ())
-            rows = np.array([self.corpus.row(id_) for id_, _ in hits], dtype=np.int64)
-            scores = np.array([score for _, score in hits], dtype=np.float64)
-            # A ranking's order is canonical, by (-score, corpus position); a run's order need not be.
-            if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
-                scores = 1.0 / np.arange(1, len(hits) + 1)
-            rankings.append(Ranking(query.id, rows, scores, self.corpus.ids, stages=(self.name,)).top(k))
-        return rankings
+        return [self._ranking(query.id, self.run.get(query.id, ())).top(k) for query in queries]
+
+    def _ranking(self, query_id: str, hits: Sequence[tuple[str, float]]) -> Ranking:
+        rows = np.array([self.corpus.row(passage_id) for passage_id, _ in hits], dtype=np.int64)
+        scores = np.array([score for _, score in hits], dtype=np.float64)
+        # A ranking's order is canonical, by (-score, corpus position); a run's order need not be.
+        if not np.isfinite(scores).all() or (np.diff(scores) >= 0).any():
+            scores = 1.0 / np.arange(1, len(hits) + 1)
+        return Ranking(query_id, rows, scores, self.corpus.ids, stages=(self.name,))
 
 
 @dataclass(frozen=True)
@@ -126,13 +129,14 @@ class Answering(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Call the function for each query; hits beyond `k` are cut."""
-        if limited := [query.id for query in queries if query.candidates is not None]:
+        limited = [query.id for query in queries if query.candidates is not None]
+        if limited:
             raise ValueError(f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'.")
         run = {query.id: self.function(query.text, k) for query in queries}
         return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing is known of what the function builds."""
+        """Nothing is corpus_ids of what the function builds."""
 
 
 @dataclass(frozen=True)
@@ -149,48 +153,68 @@ class ScoreFunction(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Score every passage, or every candidate. ValueError: a score is not finite, or `k` is below 1."""
-        passages, rankings = list(self.kb.corpus), []
+        passages = list(self.kb.corpus)
+        rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(passages)) if mask is None else mask
             scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
-            said = {"stages": (self.name,), "score_parts": {"score": scores}, "notes": Notes("score", "text")}
-            rankings.append(Ranking.from_scores(query.id, rows, scores, self.kb.corpus.ids, **said).top(k))  # type: ignore[arg-type]
+            ranking = Ranking.from_scores(
+                query.id,
+                rows,
+                scores,
+                self.kb.corpus.ids,
+                stages=(self.name,),
+                score_parts={"score": scores},
+                notes=Notes("score", "text"),
+            )
+            rankings.append(ranking.top(k))
         return rankings
 
 
-def as_system(name: str, given: Any, data: QADataset) -> Any:
+def as_system(name: str, system: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
-    if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
-        return given
-    if isinstance(given, pd.DataFrame | Mapping) or _is_ranx_run(given):
-        return Recorded.of(given, data.corpus, name, [question.id for question in data.questions])
-    return Answering(data.corpus, given, name) if callable(given) else given
+    if hasattr(system, "retrieve_batch") or isinstance(system, type | str | list | tuple):
+        return system
+    if isinstance(system, pd.DataFrame | Mapping) or _is_ranx_run(system):
+        return Recorded.of(system, data.corpus, name, [question.id for question in data.questions])
+    if callable(system):
+        return Answering(data.corpus, system, name)
+    return system
 
 
-def _is_ranx_run(given: object) -> bool:
+def _is_ranx_run(run: object) -> bool:
     """Whether it is a `ranx.Run`, by its module: ranx takes seconds to import."""
-    return type(given).__module__.partition(".")[0] == "ranx" and hasattr(given, "to_dict")
+    return type(run).__module__.partition(".")[0] == "ranx" and hasattr(run, "to_dict")
 
 
-def _hits(found: Any, query: object) -> list[tuple[str, float]]:
+def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
     """Ids and scores, best first; 1/rank for ids without scores."""
-    if isinstance(found, Mapping):
-        return sorted(((str(id_), float(score)) for id_, score in found.items()), key=lambda hit: -hit[1])
-    if isinstance(found, str | bytes) or not isinstance(found, Iterable):
-        raise TypeError(f"the ranking of {query!r} is {called(found)}; wanted: passage ids, or (id, score).")
-    pairs = [hit if isinstance(hit, tuple) else (hit, 1.0 / place) for place, hit in enumerate(found, start=1)]
-    if wrong := [pair for pair in pairs if len(pair) != 2]:
-        raise TypeError(f"the ranking of {query!r} has {wrong[0]!r}, which is no passage id and no (id, score).")
-    hits = [(str(id_), float(score)) for id_, score in pairs]
-    if damaged := [hit for hit in hits if not math.isfinite(hit[1])]:
-        raise ValueError(
-            f"the ranking of {query!r} has the score {damaged[0][1]} for {damaged[0][0]!r}; give a number."
-        )
-    return hits
+    if isinstance(ranking, Mapping):
+        hits = [(str(passage_id), float(score)) for passage_id, score in ranking.items()]
+        return sorted(hits, key=lambda hit: -hit[1])
+    if isinstance(ranking, str | bytes) or not isinstance(ranking, Iterable):
+        raise TypeError(f"the ranking of {query!r} is {called(ranking)}; wanted: passage ids, or (id, score).")
+    return [_hit(hit, rank, query) for rank, hit in enumerate(ranking, start=1)]
 
 
-def _frame_hits(frame: pd.DataFrame) -> dict[str, list[tuple[Any, Any]]]:
+def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
+    """The id and score of a hit, (id, score) or only the id."""
+    if not isinstance(hit, tuple):
+        return str(hit), 1.0 / rank
+    if len(hit) != 2:
+        raise TypeError(f"the ranking of {query!r} has {hit!r}, which is no passage id and no (id, score).")
+    passage_id = str(hit[0])
+    score = float(hit[1])
+    if not math.isfinite(score):
+        raise ValueError(f"the ranking of {query!r} has the score {score} for {passage_id!r}; give a number.")
+    return passage_id, score
+
+
+def _frame_hits(frame: pd.DataFrame, name: str) -> dict[str, list[tuple[Any, Any]]]:
     """Query id -> passage ids and scores of a frame, best first; equal scores in the order of the frame."""
+    for column in FIELDS:
+        if column not in frame.columns:
+            raise ValueError(f"run {name!r} lacks the column {column!r}. Needed: {', '.join(FIELDS)}.")
     if "rank" in frame.columns:
         frame = frame.sort_values("rank", kind="stable")
     else:

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.text.records import DataError, decode
 from kg2rag.text.records import quote as quoted
@@ -31,16 +32,24 @@ _OPEN = {".gz": gzip.decompress, ".xz": lzma.decompress}
 
 def dump(rankings: Iterable[Ranking], system: str) -> str:
     """The text of a run file."""
-    tag, lines = _encode(system), list[str]()
+    tag = _encode(system)
+    lines = []
     for ranking in rankings:
-        query, single = _encode(ranking.query_id), ranking.scores.astype(np.float32)
-        for at in (np.flatnonzero(np.diff(single) >= 0) + 1).tolist():
-            while at < len(single) and single[at] >= single[at - 1]:  # one that was lowered may meet the next
-                single[at] = np.nextafter(single[at - 1], np.float32(-np.inf))
-                at += 1
-        hits = enumerate(zip(ranking.passage_ids, single.tolist(), strict=True), start=1)
-        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in hits]
+        query_id = _encode(ranking.query_id)
+        hits = zip(ranking.passage_ids, _falling(ranking.scores.astype(np.float32)).tolist(), strict=True)
+        for rank, (passage_id, score) in enumerate(hits, start=1):
+            lines.append(f"{query_id} Q0 {_encode(passage_id)} {rank} {score:.9g} {tag}\n")
     return "".join(lines)
+
+
+def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The scores, each below the one before by a step of single precision at least."""
+    if (np.diff(scores) < 0).all():
+        return scores
+    for i in range(1, len(scores)):
+        if scores[i] >= scores[i - 1]:
+            scores[i] = np.nextafter(scores[i - 1], np.float32(-np.inf))
+    return scores
 
 
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
@@ -68,8 +77,8 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
                 raise ValueError("the score is no finite number")
             run.setdefault(unquote(query, errors="strict"), []).append(hit)
         except ValueError as error:
-            wanted = "no `query Q0 passage rank score system`, with a per cent sign of a name written as %25"
-            raise DataError(f"{path}, line {number}: {quoted(line)} is {wanted} ({error}).") from error
+            form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
+            raise DataError(f"{path}, line {number}: {quoted(line)} is no {form} ({error}).") from error
     return {query: _best_first(hits) for query, hits in run.items()}
 
 
@@ -82,19 +91,24 @@ def _best_first(hits: Sequence[tuple[int, str, float]]) -> list[tuple[str, float
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
     """Rankings of a loaded run, one a query, empty where the file has no line. Their rows count the run's own ids."""
-    rankings, ids, rows = [], list[str](), dict[str, int]()
+    rankings = []
+    ids: list[str] = []
+    row_of: dict[str, int] = {}
     for query_id in query_ids:
         hits = run.get(query_id, ())
-        found = np.array([rows.setdefault(id_, len(rows)) for id_, _ in hits], dtype=np.int64)
-        rankings.append(Ranking(query_id, found, np.array([score for _, score in hits], dtype=np.float64), ids))
-    ids.extend(rows)
+        rows = np.array([row_of.setdefault(passage_id, len(row_of)) for passage_id, _ in hits], dtype=np.int64)
+        scores = np.array([score for _, score in hits], dtype=np.float64)
+        rankings.append(Ranking(query_id, rows, scores, ids))
+    ids.extend(row_of)
     return rankings
 
 
 def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
     """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
-    judged = ((query, id_, grade) for query, own in gold.items() for id_, grade in own.items())
-    return "".join(f"{_encode(query)} 0 {_encode(id_)} {grade}\n" for query, id_, grade in judged)
+    lines = []
+    for query_id, grades in gold.items():
+        lines += [f"{_encode(query_id)} 0 {_encode(passage_id)} {grade}\n" for passage_id, grade in grades.items()]
+    return "".join(lines)
 
 
 def name_of(path: Path) -> str:

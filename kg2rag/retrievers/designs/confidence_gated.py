@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, compone
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 
 COLOUR = "#009E73"  # in plots
-NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
 _GOLD = "min_score = 0.35, the largest of steps of .05 that keeps 95 % of the gold"
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500")
 _TRAINING = ("musique (without musique-100)", "hotpotqa", "2wiki")
@@ -60,8 +59,30 @@ ALIASES = DesignAliases(
         ),
     ),
 )
-# Of the text hits, by stage: part of the score, source, formula
-TEXT = {"vector": ("cosine", "dense", "cosine"), "bm25": ("bm25", "bm25", "1 / (1 + 1 / bm25)")}
+
+
+class TextSearch(NamedTuple):
+    """How text hits are found: their stage, the name of their part of the score, source and formula."""
+
+    stage: str
+    part: str
+    source: str
+    formula: str
+
+
+VECTOR = TextSearch("vector", "cosine", "dense", "cosine")
+LEXICAL = TextSearch("bm25", "bm25", "bm25", "1 / (1 + 1 / bm25)")
+
+
+class TextHits(NamedTuple):
+    """The text hits of a query; (n_hits,) each: rows, and cosines or BM25 scores."""
+
+    search: TextSearch
+    rows: IntArray
+    values: FloatArray
+
+
+NO_HITS = TextHits(LEXICAL, np.empty(0, dtype=np.int64), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -111,17 +132,25 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
-        links = self.entity_linker.link_batch(queries) if self.use_graph else [()] * len(queries)
-        found: list[tuple[str, IntArray, FloatArray]] = [("bm25", *NOTHING)] * len(queries)
-        for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth) if self.vector else ()):
-            kept = ranking.scores >= self.min_score
-            found[i] = ("vector", ranking.rows[kept], ranking.scores[kept])
-        lexical = [i for i, (_, rows, _) in enumerate(found) if not len(rows) and (links[i] or not self.vector)]
-        worded = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
-        for i, ranking in zip(lexical, worded, strict=True):
-            found[i] = ("bm25", ranking.rows, ranking.scores)
-        columns = zip(queries, links, self.kb.candidates(queries), found, strict=True)
+        links: Sequence[Sequence[Link]] = [()] * len(queries)
+        if self.use_graph:
+            links = self.entity_linker.link_batch(queries)
+        hits = self._text_hits(queries, links)
+        columns = zip(queries, links, self.kb.candidates(queries), hits, strict=True)
         return [self._gate(*column).top(k) for column in columns]
+
+    def _text_hits(self, queries: Sequence[Query], links: Sequence[Sequence[Link]]) -> list[TextHits]:
+        """Dense hits; BM25's without vectors, and if no hit is similar enough to a query that names an entity."""
+        hits = [NO_HITS] * len(queries)
+        if self.vector:
+            for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth)):
+                similar = ranking.scores >= self.min_score
+                hits[i] = TextHits(VECTOR, ranking.rows[similar], ranking.scores[similar])
+        lexical = [i for i, text in enumerate(hits) if not len(text.rows) and (links[i] or not self.vector)]
+        rankings = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
+        for i, ranking in zip(lexical, rankings, strict=True):
+            hits[i] = TextHits(LEXICAL, ranking.rows, ranking.scores)
+        return hits
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and open the indexes."""
@@ -129,51 +158,63 @@ class ConfidenceGated(LinksEntities, Retriever):
             self.kb.encode_queries(queries)
         super().prepare(queries)
 
-    def _gate(
-        self, query: Query, links: Sequence[Link], mask: IntArray | None, text: tuple[str, IntArray, FloatArray]
-    ) -> Ranking:
-        stage, rows, found = text
-        part, source, formula = TEXT[stage]
-        scores = found if stage == "vector" else squashed(found)
-        sure, skipped = 0.5, "use_graph is False"
-        if self.use_graph:
-            sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
-            below = f"confidence below {self.min_confidence:g}" if sure < self.min_confidence else ""
-            skipped = below if links else "the query names no entity of the graph"
-        reached = {} if skipped else self._reached(query, links, mask)
-        for row in rows.tolist():
-            reached.pop(row, None)
-        fresh = np.array(list(reached), dtype=np.int64)
-        strength = np.array([near.strength for near in reached.values()])
-        passage = self._passage_scores(query, fresh)
-        parts = {"passage": passage, "strength": strength, "confidence": np.full(len(fresh), sure)}
+    def _gate(self, query: Query, links: Sequence[Link], mask: IntArray | None, text: TextHits) -> Ranking:
+        text_scores = text.values if text.search is VECTOR else squashed(text.values)
+        sure, skipped = self._confidence(query, links, text_scores)
+        related = {} if skipped else self._reached(query, links, mask)
+        for row in text.rows.tolist():
+            related.pop(row, None)
+        rows = np.array(list(related), dtype=np.int64)
+        strength = np.array([near.strength for near in related.values()])
+        passage = self._passage_scores(query, rows)
+        parts = {"passage": passage, "strength": strength, "confidence": np.full(len(rows), sure)}
+        search = text.search
+        groups = {
+            search.stage: (text.rows, text_scores, {search.part: text.values}),
+            "graph": (rows, passage * strength * sure, parts),
+        }
         notes = GateNotes(
-            {stage: formula, "graph": "passage · strength · confidence"},
-            {stage: source, "graph": "graph"},
+            {search.stage: search.formula, "graph": "passage · strength · confidence"},
+            {search.stage: search.source, "graph": "graph"},
             warning=skipped,
             entities=linked_entities(self.kb, links),
-            vector_results=len(rows),
-            graph_results=len(fresh),
+            vector_results=len(text.rows),
+            graph_results=len(rows),
             confidence=sure,
         )
-        groups = {stage: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
-        paths = TriplePaths(self.kb.graph, reached, attrgetter("path")) if reached else {}
+        paths = TriplePaths(self.kb.graph, related, attrgetter("path")) if related else {}
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes)
+
+    def _confidence(self, query: Query, links: Sequence[Link], text_scores: FloatArray) -> tuple[float, str]:
+        """The confidence, and why the graph is skipped; "" if it is not."""
+        if not self.use_graph:
+            return 0.5, "use_graph is False"
+        sure = confidence(query.text, bool(links), float(text_scores[0]) if len(text_scores) else 0.0)
+        if not links:
+            return sure, "the query names no entity of the graph"
+        if sure < self.min_confidence:
+            return sure, f"confidence below {self.min_confidence:g}"
+        return sure, ""
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""
-        least, reached = 10 * self.min_graph_score, dict[int, Related]()
-        for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=least):
+        min_weight = 10 * self.min_graph_score
+        related: dict[int, Related] = {}
+        for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=min_weight):
             rows, counts = passages_naming(self.kb, near.entity, mask)
             if len(rows) > self.max_chunks:
-                order = self._passage_scores(query, rows) if self.passage_score == "cosine" and self.vector else counts
-                rows = rows[np.lexsort((rows, -order))[: self.max_chunks]]
+                scores = self._passage_scores(query, rows) if self._reads_vectors else counts
+                rows = rows[np.lexsort((rows, -scores))[: self.max_chunks]]
             for row in rows.tolist():
-                reached.setdefault(row, near)
-        return reached
+                related.setdefault(row, near)
+        return related
+
+    @property
+    def _reads_vectors(self) -> bool:
+        return self.passage_score == "cosine" and self.vector
 
     def _passage_scores(self, query: Query, rows: IntArray) -> FloatArray:
-        if self.passage_score == "constant" or not self.vector or not len(rows):
+        if not self._reads_vectors or not len(rows):
             return np.ones(len(rows))
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
 
@@ -184,15 +225,16 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Whether the query's entities lead to a passage, the gate was open, and the limits let it in."""
-        (links,), (mask,) = self.entity_linker.link_batch([query]), self.kb.candidates([query])
+        (links,) = self.entity_linker.link_batch([query])
+        (mask,) = self.kb.candidates([query])
         skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
-        met = [] if skipped else list(replace(self, max_chunks=self.most)._reached(query, links, mask))
+        related = [] if skipped else list(replace(self, max_chunks=self.most)._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
         return (
             step("linked", "entity not linked", f"{unread}no entity of the query leads to it", linked, ranking.rows),
-            step("expanded", "not expanded", unread + closed, met, ranking.rows),
+            step("expanded", "not expanded", unread + closed, related, ranking.rows),
             step("kept", "pruned", f"{unread}below the {self.max_chunks} kept of each related entity", ranking.rows),
         )
 

@@ -6,11 +6,12 @@ Ours: a passage that several entities reach counts by its best one; equal graph 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
@@ -58,29 +59,42 @@ WALKS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's m
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
-class Reached(NamedTuple):
+class RelatedPassages(NamedTuple):
     """The passages that name an entity around those of a query, each by the one that gives it its best score.
 
-    Of equal scores the first entity counts. `rows` ascend; of the entity, (n,) each, `parts` has the graph score
-    ("graph"), "strength", "hop", "mentions" (as the score counts them) and "near", its number among those of `around`.
+    Of equal scores the first entity counts. `rows`, (n,), ascend. Of that entity, (n,) each: `numbers`, its number
+    among those of all `neighbourhoods`; in `parts` the graph score ("graph"), "strength", "hop" and "mentions", as the
+    score counts them.
     """
 
-    around: tuple[Neighbourhood, ...]
+    neighbourhoods: tuple[Neighbourhood, ...]
     rows: IntArray
+    numbers: IntArray
     parts: dict[str, FloatArray]
 
     def of(self, rows: IntArray) -> dict[str, FloatArray]:
-        """The parts of some passages; NaN where one is not reached."""
-        met, found = np.isin(rows, self.rows), {name: np.full(len(rows), np.nan) for name in self.parts}
+        """The parts of some passages; NaN of one that is not reached, and the graph score 0."""
+        is_reached = np.isin(rows, self.rows)
+        positions = np.searchsorted(self.rows, rows[is_reached])
+        parts = {}
         for name, values in self.parts.items():
-            found[name][met] = values[np.searchsorted(self.rows, rows[met])]
-        return found
+            parts[name] = np.full(len(rows), 0.0 if name == "graph" else np.nan)
+            parts[name][is_reached] = values[positions]
+        return parts
 
-    def path(self, at: int) -> tuple[int, ...]:
+    def numbers_of(self, rows: IntArray) -> dict[int, int]:
+        """Row -> the number of its entity, of those rows that are reached."""
+        is_wanted = np.isin(self.rows, rows)
+        return dict(zip(self.rows[is_wanted].tolist(), self.numbers[is_wanted].tolist(), strict=True))
+
+    def path(self, number: int) -> tuple[int, ...]:
         """The triples that led to the entity of that number."""
-        first, *rest = self.around
-        size = len(first.entities)
-        return first.neighbour(at).path if at < size else self._replace(around=tuple(rest)).path(at - size)
+        for neighbourhood in self.neighbourhoods:
+            size = len(neighbourhood.entities)
+            if number < size:
+                return neighbourhood.neighbour(number).path
+            number -= size
+        raise IndexError(f"no entity has the number {number}")
 
 
 @dataclass(frozen=True)
@@ -124,9 +138,10 @@ class GraphAugment(LinksEntities, Stage):
     relation_types: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.relation_types is not None:
-            names = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
-            object.__setattr__(self, "relation_types", names)
+        if isinstance(self.relation_types, str):
+            object.__setattr__(self, "relation_types", (self.relation_types,))
+        elif self.relation_types is not None:
+            object.__setattr__(self, "relation_types", tuple(self.relation_types))
         super().__post_init__()
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
@@ -137,25 +152,20 @@ class GraphAugment(LinksEntities, Stage):
             return [_without_entities(ranking) for ranking in rankings]
         if not queries:
             return []
+        links = self.entity_linker.link_batch(queries)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        columns = zip(rankings, self.entity_linker.link_batch(queries), vectors, masks, strict=True)
-        return [self._augment(*column) for column in columns]
+        return list(map(self._augment, rankings, links, vectors, masks))
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
-        reached = self._reached([link.entity for link in links], mask)
-        fresh, cosines = self._added(reached, ranking.rows, vector)
-        n, scaled = len(ranking), _needs_scaling(ranking)
-        rows, text = np.concatenate([ranking.rows, fresh]), np.zeros(n + len(fresh))
-        text[:n] = min_max(ranking.scores) if scaled else ranking.scores
-        parts = {"hybrid": text, **reached.of(rows)}
-        near = {row: int(at) for row, at in zip(rows.tolist(), parts.pop("near"), strict=True) if at >= 0}
-        parts["graph"] = np.nan_to_num(parts["graph"])
-        scores = self.alpha * text + self.beta * parts["graph"]
-        scores[n:] += TIE * cosines
-        first, added = ({name: each[half] for name, each in parts.items()} for half in (slice(n), slice(n, None)))
+        related = self._related([link.entity for link in links], mask)
+        added, cosines = self._added(related, ranking.rows, vector)
+        is_scaled = _needs_scaling(ranking)
+        text_scores = min_max(ranking.scores) if is_scaled else ranking.scores
+        hybrid = {"hybrid": text_scores, **related.of(ranking.rows)}
+        graph = {"hybrid": np.zeros(len(added)), **related.of(added)}
         groups = {
-            "hybrid": (rows[:n], scores[:n], {**ranking.score_parts, **first}),
-            "graph": (fresh, scores[n:], {**added, "graph cosine": cosines}),
+            "hybrid": (ranking.rows, self._combined(hybrid), {**ranking.score_parts, **hybrid}),
+            "graph": (added, self._combined(graph) + TIE * cosines, {**graph, "graph cosine": cosines}),
         }
         notes = GraphAugmentNotes(
             f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine",
@@ -163,62 +173,77 @@ class GraphAugment(LinksEntities, Stage):
             warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
             entities=linked_entities(self.kb, links),
             inputs=(ranking.notes,),
-            graph_results=len(fresh),
-            scaled=scaled or None,
+            graph_results=len(added),
+            scaled=is_scaled or None,
         )
-        paths = first_of(TriplePaths(self.kb.graph, near, reached.path), ranking.paths)
+        numbers = related.numbers_of(np.concatenate([ranking.rows, added]))
+        paths = first_of(TriplePaths(self.kb.graph, numbers, related.path), ranking.paths)
         return Ranking.from_groups(ranking.query_id, groups, ranking.ids, paths, notes)
 
-    def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
+    def _combined(self, parts: Mapping[str, FloatArray]) -> FloatArray:
+        return self.alpha * parts["hybrid"] + self.beta * parts["graph"]
+
+    def _added(self, related: RelatedPassages, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        new = np.flatnonzero((reached.parts["graph"] > 0) & ~np.isin(reached.rows, hybrid))
+        new = np.flatnonzero((related.parts["graph"] > 0) & ~np.isin(related.rows, hybrid))
         if not (self.max_chunks and len(new)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        new = new[top_with_ties(reached.parts["graph"][new], self.max_chunks)]
-        rows, scores = reached.rows[new], reached.parts["graph"][new]
+        new = new[top_with_ties(related.parts["graph"][new], self.max_chunks)]
+        rows, scores = related.rows[new], related.parts["graph"][new]
         cosines = self.kb.dense.cosines(vector, rows)
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]
 
-    def _reached(self, entities: Sequence[int], mask: IntArray | None = None) -> Reached:
+    def _related(self, entities: Sequence[int], mask: IntArray | None = None) -> RelatedPassages:
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        around = tuple(
+        neighbourhoods = [
             graph.neighbourhood([entity], hops=self.hops, relation_types=self.relation_types) for entity in entities
-        )
-        none = [np.empty(0, dtype=np.int64)]
-        near = np.concatenate([*none, *(each.entities for each in around)])
-        at, which = gather(graph.mentions.indptr, near)
+        ]
+        near = _joined([each.entities for each in neighbourhoods]).astype(np.int64)
+        mentions, numbers = gather(graph.mentions.indptr, near)
         if mask is not None:
-            kept = np.isin(graph.mentions.others[at], mask)
-            at, which = at[kept], which[kept]
-        rows = graph.mentions.others[at].astype(np.int64)
-        strength = np.concatenate([*none, *(each.weights for each in around)])[which]
-        hop = np.concatenate([*none, *(each.hops for each in around)])[which]
-        mentions = graph.mentions.counts[at] if self.mentions == "passage" else graph.mention_counts[near][which]
-        score = graph_score(strength, hop, mentions)
-        best = np.lexsort((-score, rows))  # stable: of equal scores the first
-        best = best[run_starts(rows[best])]
-        parts = {"graph": score, "strength": strength, "hop": hop, "mentions": mentions, "near": which}
-        return Reached(around, rows[best], {name: each[best].astype(np.float64) for name, each in parts.items()})
+            is_candidate = np.isin(graph.mentions.others[mentions], mask)
+            mentions, numbers = mentions[is_candidate], numbers[is_candidate]
+        rows = graph.mentions.others[mentions].astype(np.int64)
+        parts = {
+            "strength": _joined([each.weights for each in neighbourhoods])[numbers],
+            "hop": _joined([each.hops for each in neighbourhoods]).astype(np.int64)[numbers],
+            "mentions": graph.mentions.counts[mentions],
+        }
+        if self.mentions == "corpus":
+            parts["mentions"] = graph.mention_counts[near][numbers]
+        scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
+        order = np.lexsort((-scores, rows))  # stable: of equal scores the first
+        best = order[run_starts(rows[order])]
+        columns = {"graph": scores, **parts}
+        best_parts = {name: values[best].astype(np.float64) for name, values in columns.items()}
+        return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
         if not self.use_graph:
             return super().trace(queries, before)
-        read, traces = [trace.ranking.top(self.depth) for trace in before], []
         unread = f"not among the first {self.depth} hits, and "
-        for after, links in zip(self.apply(queries, read), self.entity_linker.link_batch(queries), strict=True):
+        augmented = self.apply(queries, [trace.ranking.top(self.depth) for trace in before])
+        traces = []
+        for after, links in zip(augmented, self.entity_linker.link_batch(queries), strict=True):
             entities = [link.entity for link in links]
-            linked, reached = components(self.kb).rows_with(entities), self._reached(entities).rows
-            none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
+            linked = components(self.kb).rows_with(entities)
+            why = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
+            related = self._related(entities).rows
             steps = (
-                step("linked", "entity not linked", unread + none, linked, after.rows),
-                step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", reached, after.rows),
+                step("linked", "entity not linked", unread + why, linked, after.rows),
+                step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", related, after.rows),
                 step("added", "pruned", f"{unread}below the {self.max_chunks} that the graph may add", after.rows),
             )
             traces.append(Trace(after, steps))
         return traces
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> FloatArray:
+    """One array after another; none of no arrays."""
+    return np.concatenate([np.empty(0), *arrays])
 
 
 def _without_entities(ranking: Ranking) -> Ranking:

@@ -29,8 +29,9 @@ from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import IntArray, Notes, Query, Ranking, Step, number, step
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
 from kg2rag.types.parameters import Count, ParameterError, Weight
+from kg2rag.types.passages import Paths
 
 COLOUR = "#009E73"  # in plots
 ALIASES = DesignAliases(
@@ -118,9 +119,9 @@ class VectorFirst(LinksEntities, VectorRetriever):
     @cached_property
     def entity_linker(self) -> Linker:
         """The linker, or each one of a chain, held to the types."""
-        given = linking.of(self.linker, self.kb)
-        members = given.linkers if isinstance(given, ChainLinker) else (given,)
-        return ChainLinker(tuple(OfTypes(one, self.kb, self.types, self.entities) for one in members))
+        linker = linking.of(self.linker, self.kb)
+        members = linker.linkers if isinstance(linker, ChainLinker) else (linker,)
+        return ChainLinker(tuple(TypedLinker(member, self.kb, self.types, self.entities) for member in members))
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
@@ -131,8 +132,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
         if not queries:
             return []
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        columns = zip(queries, dense, self._link(queries), self.kb.candidates(queries), strict=True)
-        merged = [self._augment(*column) for column in columns]
+        merged = list(map(self._augment, queries, dense, self._link(queries), self.kb.candidates(queries)))
         if self.max_tokens is not None:
             merged = cut(merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens)
         return [ranking.top(k) for ranking in merged]
@@ -141,24 +141,23 @@ class VectorFirst(LinksEntities, VectorRetriever):
         return self.entity_linker.link_batch(queries) if self.use_graph else [[] for _ in queries]
 
     def _related(self, links: Sequence[Link]) -> list[Related]:
-        return related_entities(self.kb, links, self.hops, lambda it: it.strength * it.confidence, limit=self.limit)
+        return related_entities(
+            self.kb, links, self.hops, lambda near: near.strength * near.confidence, limit=self.limit
+        )
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
-        sources, rows = self._documents(related, dense.rows, mask)
+        leading_to, rows = self._documents(related, dense.rows, mask)
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
         nearest = np.lexsort((rows, -similarity))[: self.max_augmented]
         rows, similarity = rows[nearest], similarity[nearest]
-        leading = {row: sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()}
+        leading = {row: leading_to[self.kb.corpus.doc_ids[row]] for row in rows.tolist()}
         strength = np.array([near.strength for near in leading.values()])
         confidence = np.array([near.confidence for near in leading.values()])
-        augmented, formula = similarity * (1 + self.boost), f"similarity · {number(1 + self.boost)}"
-        if self.scoring == "boost":
-            augmented = similarity * (1 + self.boost * (strength * confidence))
-            formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
-        elif self.scoring == "product":
-            augmented, formula = augmented * (strength * confidence), f"{formula} · strength · confidence"
-        paths = TriplePaths(self.kb.graph, leading, attrgetter("path")) if leading else {}
+        scores, formula = self._score(similarity, strength * confidence)
+        paths: Paths = {}
+        if leading:  # the graph is read only if it leads anywhere
+            paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
         notes = VectorFirstNotes(
             {"vector": "similarity", "graph_augmented": formula},
             {"vector": "dense", "graph_augmented": "graph"},
@@ -169,9 +168,21 @@ class VectorFirst(LinksEntities, VectorRetriever):
             relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
         )
         parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
-        found = (dense.rows, dense.scores, {"similarity": dense.scores})
-        groups = {"vector": found, "graph_augmented": (rows, augmented, parts)}
+        groups = {
+            "vector": (dense.rows, dense.scores, {"similarity": dense.scores}),
+            "graph_augmented": (rows, scores, parts),
+        }
         return Ranking.from_groups(query.id, groups, dense.ids, paths, notes).top(self.max_total)
+
+    def _score(self, similarity: FloatArray, relatedness: FloatArray) -> tuple[FloatArray, str]:
+        """The scores of augmented passages, (n_passages,), and their formula; relatedness is strength · confidence."""
+        if self.scoring == "boost":
+            formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
+            return similarity * (1 + self.boost * relatedness), formula
+        formula = f"similarity · {number(1 + self.boost)}"
+        if self.scoring == "plain":
+            return similarity * (1 + self.boost), formula
+        return similarity * (1 + self.boost) * relatedness, f"{formula} · strength · confidence"
 
     def _documents(
         self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
@@ -179,22 +190,25 @@ class VectorFirst(LinksEntities, VectorRetriever):
         """Documents that name a related entity and are not retrieved -> the entity that led there; their rows."""
         ids = self.kb.corpus.doc_ids
         rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(ids).groupby(np.array(ids, object)).indices)
-        known = {ids[row] for row in retrieved.tolist()}
+        retrieved_ids = {ids[row] for row in retrieved.tolist()}
         documents: dict[str, Related] = {}
         for near in related:
             for row in passages_naming(self.kb, near.entity, mask)[0].tolist():
-                if ids[row] not in known:
+                if ids[row] not in retrieved_ids:
                     documents.setdefault(ids[row], near)
         rows = np.concatenate([np.empty(0, dtype=np.int64), *map(rows_of.__getitem__, documents)])
-        return documents, rows if mask is None else rows[np.isin(rows, mask)]
+        if mask is not None:
+            rows = rows[np.isin(rows, mask)]
+        return documents, rows
 
     def _why_vector_only(self) -> str:
         if not self.use_graph:
             return "use_graph is False"
         if not self.kb.graph.n_entities:
             return "the graph has no entity"
-        of = f"of the types {', '.join(map(repr, self.types))}" if self.types is not None else "of the graph"
-        return f"the query names no entity {of}"
+        if self.types is None:
+            return "the query names no entity of the graph"
+        return f"the query names no entity of the types {', '.join(map(repr, self.types))}"
 
     @property
     def most(self) -> int:
@@ -203,24 +217,25 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
-        (links,), (mask,) = self._link([query]), self.kb.candidates([query])
+        (links,) = self._link([query])
+        (mask,) = self.kb.candidates([query])
         (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
         (uncut,) = replace(self, max_tokens=None).retrieve_batch([query], self.max_total)
         linked = components(self.kb).rows_with(link.entity for link in links)
-        _, met = self._documents(self._related(links), dense.rows, mask)
+        _, related = self._documents(self._related(links), dense.rows, mask)
         unread = f"not among the first {self.depth} dense hits, and "
         why = "no entity of the query leads to it" if links else self._why_vector_only()
         limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
         return (
-            step("linked", "entity not linked", unread + why, linked, met, uncut.rows),
-            step("related", "not expanded", f"{unread}no related entity is named in its document", met, uncut.rows),
+            step("linked", "entity not linked", unread + why, linked, related, uncut.rows),
+            step("related", "not expanded", f"{unread}no related entity is named in its document", related, uncut.rows),
             step("added", "pruned", limits, uncut.rows),
             step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", ranking.rows),
         )
 
 
 @dataclass(frozen=True)
-class OfTypes:
+class TypedLinker:
     """The first `limit` entities that a linker finds of some types, case and punctuation aside; None for all."""
 
     linker: Linker
@@ -233,13 +248,20 @@ class OfTypes:
         graph, linker = self.kb.graph, self.linker
         if self.types is None or not graph.n_entities:
             return [links[: self.limit] for links in linker.link_batch(queries)]
-        known = {kind: entity_key(kind) for kind in graph.entity_types}
-        for kind in self.types:
-            if entity_key(kind) not in known.values():
-                has = f"it has {', '.join(known) or 'none: leave `types` out'}"
-                raise ParameterError(f"types: the graph lacks the entity type {kind!r}; {has}.")
-        wanted = tuple(kind for kind in known if known[kind] in map(entity_key, self.types))
+        types = self._graph_types(self.types)
         if hasattr(linker, "with_types"):
-            linker = linker.with_types(wanted)
-        found = linker.link_batch(queries)
-        return [[link for link in links if graph.types[link.entity] in wanted][: self.limit] for links in found]
+            linker = linker.with_types(types)
+        typed = []
+        for links in linker.link_batch(queries):
+            typed.append([link for link in links if graph.types[link.entity] in types][: self.limit])
+        return typed
+
+    def _graph_types(self, types: Sequence[str]) -> tuple[str, ...]:
+        """The types as the graph spells them."""
+        key_of = {kind: entity_key(kind) for kind in self.kb.graph.entity_types}
+        keys = {entity_key(kind): kind for kind in types}
+        for key, kind in keys.items():
+            if key not in key_of.values():
+                has = f"it has {', '.join(key_of) or 'none: leave `types` out'}"
+                raise ParameterError(f"types: the graph lacks the entity type {kind!r}; {has}.")
+        return tuple(kind for kind, key in key_of.items() if key in keys)

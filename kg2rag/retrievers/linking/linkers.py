@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, LexicalSettings, TrigramIndex
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings, TrigramIndex
 from kg2rag.text.code_names import LONGEST, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, Threshold, component, top_with_ties
@@ -27,8 +27,26 @@ _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 PHRASES = 20  # of a query that are looked up
-NEAREST, SLACK = 20, 0.15  # names looked at for a stretch, and how much less like: a swap is two edits there
-WORDS, LONGEST_NAME = 200, 6  # words of a query that are read, and of a stretch of it
+NEAREST = 20  # names that are compared with a stretch
+SLACK = 0.15  # by so much less alike may these be to the index, where a swap of letters is two edits
+WORDS = 200  # of a query that are read
+LONGEST_NAME = 6  # words of a stretch
+PLAIN_WORDS = FUNCTION_WORDS | {
+    "get",
+    "i",
+    "make",
+    "me",
+    "now",
+    "off",
+    "out",
+    "see",
+    "us",
+    "use",
+    "used",
+    "uses",
+    "using",
+}
+Span = tuple[int, int]  # start and end in the query's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +54,7 @@ class Link:
     """An entity's code; the `span`, (start, end), that named it (all for a vector); the `confidence`, in (0, 1]."""
 
     entity: int
-    span: tuple[int, int]
+    span: Span
     linker: str
     confidence: float
 
@@ -66,17 +84,20 @@ class TextLinker:
 class NGramLinker(TextLinker):
     """Word sequences of the query that are an entity's name or alias, up to case, accents and punctuation.
 
-    At each place the longest. `limit` : at most so many entities a query: the longest names, then the first in it.
+    At each place the longest. One of the `PLAIN_WORDS` is a name only in the name's capitals, after the first word.
+    `limit` : at most so many entities a query: the longest names, then the first in it.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 5
 
     def _link(self, text: str) -> list[Link]:
-        lexicon, codes = self.kb.entity_lexicon
-        spans: dict[int, tuple[int, int]] = {}
+        lexicon, entity_of = self.kb.entity_lexicon
+        spans: dict[int, Span] = {}
         for name, span in lexicon.find(text, capitals=False):
-            spans.setdefault(codes[name], span)
+            entity = entity_of[name]
+            if not _is_plain_word(text, span, self.kb.graph, entity):
+                spans.setdefault(entity, span)
         longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
 
@@ -93,39 +114,53 @@ class PhraseLinker(TextLinker):
     limit: Count = 5
 
     def _link(self, text: str) -> list[Link]:
-        links, different = dict[int, Link](), dict[str, tuple[int, int]]()
-        for start, end in phrases(text):
-            different.setdefault(normalise(text[start:end]), (start, end))
-        for start, end in list(different.values())[:PHRASES]:
+        links: dict[int, Link] = {}
+        for span in _distinct_phrases(text)[:PHRASES]:
             # "Please Explain Auth Service" is no name, and holds one.
-            for link in self._entities(text, start, end) or self._names_within(text, start, end):
+            for link in self._entities(text, span) or self._names_within(text, span):
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
                     links[link.entity] = link
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
 
-    def _names_within(self, text: str, start: int, end: int) -> list[Link]:
+    def _names_within(self, text: str, span: Span) -> list[Link]:
         """The names and aliases that a phrase holds, the longest at each place."""
         lexicon, entity_of = self.kb.entity_lexicon
-        found = lexicon.find(text[start:end], capitals=False)
-        return [Link(entity_of[name], (start + first, start + last), "phrase", 1.0) for name, (first, last) in found]
+        start, end = span
+        names = lexicon.find(text[start:end], capitals=False)
+        return [Link(entity_of[name], (start + first, start + last), "phrase", 1.0) for name, (first, last) in names]
 
-    def _entities(self, text: str, start: int, end: int) -> list[Link]:
-        phrase = text[start:end]
-        index, readings = self.kb.entity_names(_NAME_WORDS), (phrase, _POSSESSIVE.sub("", phrase))
+    def _entities(self, text: str, span: Span) -> list[Link]:
+        """The entities whose names hold all words of a phrase; else the one that it is a name or alias of."""
+        phrase = text[slice(*span)]
+        graph = self.kb.graph
+        links = []
+        for entity in self._with_all_words(phrase):
+            confidence = max(_jaccard(reading, graph.names[entity]) for reading in (phrase, _unpossessive(phrase)))
+            if confidence > 0 and _marks(phrase) == _marks(graph.names[entity]):
+                links.append(Link(entity, span, "phrase", confidence))
+        exact = graph.find(phrase)  # the full-text index knows accents, and no aliases
+        if not links and exact is not None:
+            links.append(Link(exact, span, "phrase", 1.0))
+        return links
+
+    def _with_all_words(self, phrase: str) -> list[int]:
+        """The `limit` entities with the highest BM25 score, of those whose names hold all words of a phrase."""
+        index = self.kb.entity_names(_NAME_WORDS)
         scores = index.scores(phrase)
-        for term in dict.fromkeys(_WORDS.findall(readings[1].lower())):
-            scores[index.scores(term) <= 0] = 0
+        for word in dict.fromkeys(_WORDS.findall(_unpossessive(phrase).lower())):
+            scores[index.scores(word) <= 0] = 0
         rows = top_with_ties(scores, self.limit)
-        rows, found = rows[scores[rows] > 0], list[Link]()
-        for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
-            name = self.kb.graph.names[row]
-            words, own = set(normalise(name).split()), [set(normalise(reading).split()) for reading in readings]
-            share = max(len(one & words) / max(len(one | words), 1) for one in own)
-            if share > 0 and sorted(_MARKS.findall(phrase)) == sorted(_MARKS.findall(name)):
-                found.append(Link(row, (start, end), "phrase", share))
-        if not found and (known := self.kb.graph.find(phrase)) is not None:  # the index knows accents, and no aliases
-            found.append(Link(known, (start, end), "phrase", 1.0))
-        return found
+        rows = rows[scores[rows] > 0]
+        best_first = rows[np.lexsort((rows, -scores[rows]))]
+        return list(best_first[: self.limit].tolist())
+
+
+class Stretch(NamedTuple):
+    """Adjacent words of a query: the `key` that they make together, and whether the corpus has each of them."""
+
+    key: str
+    span: Span
+    is_known: bool
 
 
 @component
@@ -133,7 +168,8 @@ class FuzzyLinker(TextLinker):
     """Stretches of adjacent words that are spelt like a name or an alias; the most similar first, and no two overlap.
 
     A stretch neither begins nor ends with a function word. Swapped neighbours are one edit. A stretch whose words the
-    corpus all has is spelt as somebody meant it: it links to its very name, up to separators.
+    corpus all has is spelt as somebody meant it: it links to its very name, up to separators. One of the `PLAIN_WORDS`
+    is a name as in `NGramLinker`.
 
     Parameters
     ----------
@@ -147,34 +183,37 @@ class FuzzyLinker(TextLinker):
     limit: Count = 5
 
     def _link(self, text: str) -> list[Link]:
-        written = [(key(word), span) for word, span in surfaces(text) if key(word)][:WORDS]
-        known, found = [bool(self.kb.trigram.document_frequency(word)) for word, _ in written], []
-        for first in range(len(written)):
-            for after in range(first + 1, min(first + LONGEST_NAME, len(written)) + 1):
-                words, spans = zip(*written[first:after], strict=True)
-                joined, start, end = "".join(words), spans[0][0], spans[-1][1]
-                if FUNCTION_WORDS.isdisjoint((words[0], words[-1])) and len(joined) <= LONGEST:
-                    alike = self._alike(joined, all(known[first:after]))
-                    found += [(-similarity, start - end, start, entity) for entity, similarity in alike]
-        links: dict[int, Link] = {}
-        for dissimilarity, shortness, start, entity in sorted(found):
-            span = (start, start - shortness)
-            free = all(span[1] <= link.span[0] or link.span[1] <= start for link in links.values())
-            if free and entity not in links and len(links) < self.limit:
-                links[entity] = Link(entity, span, "fuzzy", -dissimilarity)
-        return list(links.values())
+        links = []
+        for stretch in self._stretches(text):
+            for entity, similarity in self._alike(stretch):
+                if not _is_plain_word(text, stretch.span, self.kb.graph, entity):
+                    links.append(Link(entity, stretch.span, "fuzzy", similarity))
+        links.sort(key=lambda link: (-link.confidence, link.span[0] - link.span[1], link.span[0], link.entity))
+        return _without_overlap(links)[: self.limit]
 
-    def _alike(self, sought: str, known: bool) -> Iterator[tuple[int, float]]:
+    def _stretches(self, text: str) -> Iterator[Stretch]:
+        """Every stretch of up to `LONGEST_NAME` words that may be a name."""
+        words = [(key(surface), span) for surface, span in surfaces(text) if key(surface)][:WORDS]
+        is_known = [self.kb.trigram.document_frequency(word) > 0 for word, _ in words]
+        for first in range(len(words)):
+            for last in range(first, min(first + LONGEST_NAME, len(words))):
+                joined = "".join(word for word, _ in words[first : last + 1])
+                begins_or_ends_plainly = words[first][0] in FUNCTION_WORDS or words[last][0] in FUNCTION_WORDS
+                if not begins_or_ends_plainly and len(joined) <= LONGEST:
+                    span = (words[first][1][0], words[last][1][1])
+                    yield Stretch(joined, span, all(is_known[first : last + 1]))
+
+    def _alike(self, stretch: Stretch) -> Iterator[tuple[int, float]]:
         """The entities with a name like a stretch, and how like; of a known stretch, those with its very key."""
         from rapidfuzz.distance import OSA
 
-        trigrams, entities = self.kb.cached("fuzzy names", lambda: _names(self.kb))
-        names = [sought]
-        if not known:
-            near = trigrams.similar(sought, max(self.min_similarity - SLACK, 0.01), NEAREST)
-            names = [str(trigrams.keys[at]) for at in near.keys.tolist()]
+        trigrams, entities = self.kb.cached("fuzzy names", lambda: _name_keys(self.kb))
+        names = [stretch.key]
+        if not stretch.is_known:
+            similar = trigrams.similar(stretch.key, max(self.min_similarity - SLACK, 0.01), NEAREST)
+            names = [str(trigrams.keys[code]) for code in similar.keys.tolist()]
         for name in names:
-            similarity = OSA.normalized_similarity(sought, name)
+            similarity = OSA.normalized_similarity(stretch.key, name)
             if similarity >= self.min_similarity:
                 yield from ((entity, similarity) for entity in entities.get(name, ()))
 
@@ -199,10 +238,14 @@ class EmbeddingLinker:
         """One search for the batch."""
         if not queries or not self.kb.graph.n_entities:
             return [[] for _ in queries]
-        links, found = [], self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
-        for query, hits in zip(queries, found, strict=True):
-            near = [pair for pair in zip(*(each.tolist() for each in hits), strict=True) if pair[1] >= self.min_cosine]
-            links.append([Link(one, (0, len(query.text)), "embedding", min(cosine, 1.0)) for one, cosine in near])
+        links = []
+        nearest = self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
+        for query, (entities, cosines) in zip(queries, nearest, strict=True):
+            span = (0, len(query.text))
+            pairs = zip(entities.tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
+            links.append(
+                [Link(entity, span, "embedding", cosine) for entity, cosine in pairs if cosine >= self.min_cosine]
+            )
         return links
 
 
@@ -216,9 +259,10 @@ class ChainLinker:
         """The links of the first linker that has any."""
         links: list[list[Link]] = [[] for _ in queries]
         for linker in self.linkers:
-            if open_ := [i for i, found in enumerate(links) if not found]:
-                for i, own in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
-                    links[i] = own
+            unlinked = [i for i, query_links in enumerate(links) if not query_links]
+            if unlinked:
+                for i, query_links in zip(unlinked, linker.link_batch([queries[i] for i in unlinked]), strict=True):
+                    links[i] = query_links
         return links
 
 
@@ -227,35 +271,90 @@ def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEnt
     return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
 
 
-def _names(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
-    graph, entities = kb.graph, dict[str, list[int]]()
+def _is_plain_word(text: str, span: Span, graph: KnowledgeGraph, entity: int) -> bool:
+    """Whether a stretch is one of the `PLAIN_WORDS`, and not in the capitals of an entity's name after other words."""
+    word = text[slice(*span)]
+    if normalise(word) not in PLAIN_WORDS:
+        return False
+    is_first = not text[: span[0]].strip()
+    return is_first or word not in (graph.names[entity], *graph.aliases[entity])
+
+
+def _without_overlap(links: Iterable[Link]) -> list[Link]:
+    """The links, each entity once and each stretch of the text for one of them, the first."""
+    chosen: dict[int, Link] = {}
+    for link in links:
+        start, end = link.span
+        is_free = all(end <= other.span[0] or other.span[1] <= start for other in chosen.values())
+        if is_free and link.entity not in chosen:
+            chosen[link.entity] = link
+    return list(chosen.values())
+
+
+def _jaccard(a: str, b: str) -> float:
+    """Shared words of two texts, of all words of both."""
+    words_a, words_b = (set(normalise(text).split()) for text in (a, b))
+    return len(words_a & words_b) / max(len(words_a | words_b), 1)
+
+
+def _unpossessive(phrase: str) -> str:
+    return _POSSESSIVE.sub("", phrase)
+
+
+def _marks(name: str) -> list[str]:
+    """The marks by which names differ: C, C++ and C#."""
+    return sorted(_MARKS.findall(name))
+
+
+def _name_keys(kb: KnowledgeBase) -> tuple[TrigramIndex, dict[str, list[int]]]:
+    """The keys of names and aliases, with and without strokes: as an index, and the entities of each."""
+    graph = kb.graph
+    entities: dict[str, list[int]] = {}
     for entity, (name, aliases) in enumerate(zip(graph.names, graph.aliases, strict=True)):
-        for written in dict.fromkeys(spelt for one in map(key, (name, *aliases)) for spelt in (one, unstroked(one))):
-            if 1 < len(written) <= LONGEST:
-                entities.setdefault(written, []).append(entity)
+        keys = [key(spelling) for spelling in (name, *aliases)]
+        for spelling in dict.fromkeys(variant for name_key in keys for variant in (name_key, unstroked(name_key))):
+            if 1 < len(spelling) <= LONGEST:
+                entities.setdefault(spelling, []).append(entity)
     rules = {"graph": graph.fingerprint, "names": 2}
     path = kb.store.entry("trigram-names", rules, lambda folder: TrigramIndex.write(folder, list(entities)))
     return TrigramIndex(path), entities
 
 
-def phrases(text: str) -> list[tuple[int, int]]:
+def phrases(text: str) -> list[Span]:
     """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
-    spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
-    start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
+    quoted = (match.span(1) for match in _QUOTED.finditer(text))
+    return list(dict.fromkeys([*quoted, *_capitalised_phrases(text)]))
+
+
+def _capitalised_phrases(text: str) -> Iterator[Span]:
+    """Runs of capitalised words with only blanks between; scripts without case (Chinese, Arabic) count as capitals."""
+    phrase: Span | None = None
     for word in _NAME_WORD.finditer(text):
-        # Scripts without case (Chinese, Arabic) make no difference here.
-        capitalised = word[0][0].isalpha() and not word[0][0].islower()
-        if start >= 0 and not (capitalised and text[end : word.start()].isspace()):
-            spans[start, end] = None
-            start = -1
-        if capitalised and (start >= 0 or normalise(word[0]) not in FUNCTION_WORDS):
-            start, end = word.start() if start < 0 else start, word.end()
-    if start >= 0:
-        spans[start, end] = None
-    return list(spans)
+        is_capitalised = word[0][0].isalpha() and not word[0][0].islower()
+        if phrase is not None and is_capitalised and text[phrase[1] : word.start()].isspace():
+            phrase = (phrase[0], word.end())
+            continue
+        if phrase is not None:
+            yield phrase
+            phrase = None
+        if is_capitalised and normalise(word[0]) not in FUNCTION_WORDS:
+            phrase = word.span()
+    if phrase is not None:
+        yield phrase
 
 
-def phrases_beside(text: str, known: Sequence[tuple[int, int]]) -> list[str]:
-    """The `phrases` of a text that overlap none of the known spans, as written; one that repeats is repeated."""
-    free = ((a, b) for a, b in phrases(text) if not any(a < end and start < b for start, end in known))
-    return [text[start:end] for start, end in free]
+def _distinct_phrases(text: str) -> list[Span]:
+    """The first place of each phrase."""
+    spans: dict[str, Span] = {}
+    for span in phrases(text):
+        spans.setdefault(normalise(text[slice(*span)]), span)
+    return list(spans.values())
+
+
+def phrases_beside(text: str, named: Sequence[Span]) -> list[str]:
+    """The `phrases` of a text that overlap none of the spans, as written; one that repeats is repeated."""
+    beside = []
+    for start, end in phrases(text):
+        if not any(start < last and first < end for first, last in named):
+            beside.append(text[start:end])
+    return beside

@@ -59,31 +59,39 @@ class TriGraph:
     @cached_property
     def walk(self) -> WalkGraph:
         """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
-        met, n = self.occurrences, self.n_passages
-        shares = met.counts / np.bincount(met.others, weights=met.counts, minlength=n)[met.others]
-        nodes = n + met.owners.astype(np.int64)
-        return WalkGraph.undirected(met.others.astype(np.int64), nodes, shares, n + len(met.indptr) - 1)
+        rows = self.occurrences.others.astype(np.int64)
+        counts = self.occurrences.counts
+        shares = counts / np.bincount(rows, weights=counts, minlength=self.n_passages)[rows]
+        entities = self.n_passages + self.occurrences.owners.astype(np.int64)
+        n_entities = len(self.occurrences.indptr) - 1
+        return WalkGraph.undirected(rows, entities, shares, self.n_passages + n_entities)
 
     def entities_in(self, rows: IntArray) -> IntArray:
         """The entities of some passages, ascending."""
         return np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64))
 
+    def scope(self, rows: IntArray) -> NDArray[np.bool_]:
+        """(n_nodes,) some passages and their entities."""
+        return self.walk.mask(np.append(rows, self.n_passages + self.entities_in(rows)))
+
 
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
     """The entities, sentences and passages of a knowledge base; only from the corpus, whatever the graph."""
 
+    def incidence_of(title_entities: NDArray[np.int32], texts: NDArray[np.integer]) -> Incidence:
+        entities = np.append(kb.mentions.key, title_entities)
+        return incidence(entities, texts, np.ones(len(texts), dtype=np.int64), len(kb.mentions.keys))
+
     def built() -> TriGraph:
-        table, (mentioned, texts) = kb.mentions, mention_sentences(kb.mentions, kb.corpus)
+        table = kb.mentions
+        sentence_of_mention, texts = mention_sentences(table, kb.corpus)
         rows = np.zeros(len(texts), dtype=np.int64)
-        rows[mentioned] = table.row
-        # every sentence of a title's pages mentions the title
-        own, pages = ranges(*(np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right")))
-
-        def met(keys: NDArray[np.int32], others: NDArray[np.integer]) -> Incidence:
-            return incidence(np.append(table.key, keys), others, np.ones(len(others), dtype=np.int64), len(table.keys))
-
-        sentences = met(table.page_key[pages], np.append(mentioned, own))
-        occurrences = met(table.page_key, np.append(table.row, table.page_row))
+        rows[sentence_of_mention] = table.row
+        # Every sentence of a title's pages mentions the title.
+        starts, ends = (np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right"))
+        page_sentences, pages = ranges(starts, ends)
+        sentences = incidence_of(table.page_key[pages], np.append(sentence_of_mention, page_sentences))
+        occurrences = incidence_of(table.page_key, np.append(table.row, table.page_row))
         return TriGraph(sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus))
 
     return kb.cached("tri_graph", built)
@@ -135,104 +143,162 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
-        table, kb, graph = self.kb.mentions, self.kb, tri_graph(self.kb)
-        named, others = list[dict[int, float]](), []
-        scopes = [None if rows is None else graph.entities_in(rows) for rows in kb.candidates(queries)]
-        for query, known in zip(queries, scopes, strict=True):
-            spans = [span for _, span in table.lexicon.find(query.text, capitals=False)]
-            named.append({key: 1.0 for key in table.named_in(query.text) if known is None or key in known})
-            others.append(list(dict.fromkeys(phrases_beside(query.text, spans)))[:MAX_NAMES] if table.keys else [])
-        index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(table.names)))
-        for own, found in zip(named, nearest_names(kb, index, others, scopes=scopes), strict=True):
-            for _, key, cosine in (name for name in found if name[2] > 0):
-                own[key] = max(own.get(key, 0.0), min(cosine, 1.0))
-        return named
+        kb = self.kb
+        scopes = [None if mask is None else tri_graph(kb).entities_in(mask) for mask in kb.candidates(queries)]
+        activations: list[dict[int, float]] = []
+        for query, scope in zip(queries, scopes, strict=True):
+            entities = kb.mentions.named_in(query.text)
+            activations.append({entity: 1.0 for entity in entities if scope is None or entity in scope})
+        phrases = [self._unnamed_phrases(query.text) for query in queries]
+        index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
+        for activation, nearest in zip(activations, nearest_names(kb, index, phrases, scopes=scopes), strict=True):
+            for _, entity, cosine in nearest:
+                if cosine > 0:
+                    activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
+        return activations
+
+    def _unnamed_phrases(self, text: str) -> list[str]:
+        """The first phrases of a query that spell no entity."""
+        if not self.kb.mentions.keys:
+            return []
+        spans = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
+        return list(dict.fromkeys(phrases_beside(text, spans)))[:MAX_NAMES]
 
     def activate(self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None) -> dict[int, Activation]:
         """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
 
         `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
         """
-        kb, graph = self.kb, tri_graph(self.kb)
-        texts = partial(mention_sentences, kb.mentions, kb.corpus)  # those that mention something
-        sentences = kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(texts()[1])))
-        rows, none = graph.sentence_rows, Activation(-1.0, 0)
-        open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)
+        graph = tri_graph(self.kb)
+        is_open = np.ones(len(graph.sentence_rows), dtype=bool)
+        if mask is not None:
+            is_open = np.isin(graph.sentence_rows, mask)
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
-        current = tuple(active)
+        frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
             reached: dict[int, Activation] = {}
-            for entity in (one for one in current if active[one].score >= self.iteration_threshold):
-                score, near = active[entity].score, graph.sentences.of(entity)[0]
-                near = near[open_[near]]
-                fits = sentences.cosines(query, near.astype(np.int64))
-                for at in np.lexsort((near, -fits))[: self.top_k_sentence].tolist():
-                    # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
-                    sentence, passed = int(near[at]), score * min(float(fits[at]), 1.0)
-                    open_[sentence] = False
-                    for other in graph.entities.of(sentence)[0].tolist() if passed >= self.iteration_threshold else ():
-                        if passed > max(entry.get(other, none).score for entry in (active, reached)):
-                            reached[other] = Activation(passed, iteration, entity, sentence)
+            for source in frontier:
+                for sentence, score in self._followed(source, active[source].score, query, is_open):
+                    for entity in graph.entities.of(sentence)[0].tolist():
+                        if score > max(_score(active, entity), _score(reached, entity)):
+                            reached[entity] = Activation(score, iteration, source, sentence)
             active.update(reached)
-            current = tuple(reached)
+            frontier = list(reached)
         return active
+
+    def _followed(
+        self, entity: int, score: float, query: Matrix, is_open: NDArray[np.bool_]
+    ) -> list[tuple[int, float]]:
+        """The open sentences of an entity that are most similar to the query, and what they pass on of its score.
+
+        They are closed. What is below the threshold is not passed on.
+        """
+        if score < self.iteration_threshold:
+            return []
+        sentences = tri_graph(self.kb).sentences.of(entity)[0].astype(np.int64)
+        sentences = sentences[is_open[sentences]]
+        cosines = self._sentence_vectors().cosines(query, sentences)
+        best = np.lexsort((sentences, -cosines))[: self.top_k_sentence]
+        is_open[sentences[best]] = False
+        # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
+        passed = score * np.minimum(cosines[best].astype(np.float64), 1.0)
+        is_passed = passed >= self.iteration_threshold
+        return list(zip(sentences[best][is_passed].tolist(), passed[is_passed].tolist(), strict=True))
+
+    def _sentence_vectors(self) -> DenseIndex:
+        """Of the sentences that mention something."""
+        kb = self.kb
+        return kb.cached(
+            "sentence_vectors", lambda: DenseIndex(kb.encode(mention_sentences(kb.mentions, kb.corpus)[1]))
+        )
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
         """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
-        kb, tri, graph, n = self.kb, tri_graph(self.kb), tri_graph(self.kb).walk, len(self.kb.corpus)
+        kb, graph = self.kb, tri_graph(self.kb)
         vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
-        cosines, active = all_cosines(vectors, kb.vectors), list(map(self.activate, starts, vectors, masks))
-        bonuses, restarts, rankings = list(map(self._bonus, active)), np.zeros((len(queries), graph.n_nodes)), []
-        for restart, entities, cosine, bonus, mask in zip(restarts, active, cosines, bonuses, masks, strict=True):
-            rows = np.arange(n) if mask is None else mask
-            near = self.passage_ratio * min_max(cosine[rows])
-            restart[rows] = self.passage_node_weight * (near + np.log1p(bonus[rows]))
-            restart[n + np.array(list(entities))] = [one.score for one in entities.values()]
-            restart /= restart.sum()
-        scopes = [None if rows is None else graph.mask(np.append(rows, n + tri.entities_in(rows))) for rows in masks]
-        found = walks(graph, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes)
+        cosines = all_cosines(vectors, kb.vectors)
+        active = list(map(self.activate, starts, vectors, masks))
+        bonuses = list(map(self._bonus, active))
+        restarts = list(map(self._restart, active, cosines, bonuses, masks))
+        scopes = [None if mask is None else graph.scope(mask) for mask in masks]
+        walked = walks(graph.walk, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes)
+        rankings = []
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
-            walked = found[i].dense(n)
-            parts = {"pagerank": walked, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
-            rows = top_with_ties(walked, k) if mask is None else mask
-            activated = tuple((kb.mentions.names[entity], at.score, at.iteration) for entity, at in active[i].items())
-            ranked = by_columns(kb, query, rows, parts, ActivationNotes("pagerank", "graph", activated=activated), k)
-            paths = LatePaths(partial(self._bridges, active[i], ranked.rows), partial(self._told, active[i]))
-            rankings.append(replace(ranked, paths=paths))
+            shares = walked[i].dense(len(kb.corpus))
+            parts = {"pagerank": shares, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
+            rows = top_with_ties(shares, k) if mask is None else mask
+            rankings.append(self._ranking(query, rows, parts, active[i], k))
         return rankings
+
+    def _restart(
+        self, active: Mapping[int, Activation], cosines: FloatArray, bonus: FloatArray, mask: IntArray | None
+    ) -> FloatArray:
+        """(n_nodes,) where a walk starts, sum 1."""
+        graph = tri_graph(self.kb)
+        restart = np.zeros(graph.walk.n_nodes)
+        rows = np.arange(graph.n_passages) if mask is None else mask
+        similarity = self.passage_ratio * min_max(cosines[rows])
+        restart[rows] = self.passage_node_weight * (similarity + np.log1p(bonus[rows]))
+        restart[graph.n_passages + np.array(list(active))] = [activation.score for activation in active.values()]
+        return restart / restart.sum()
+
+    def _ranking(
+        self, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], active: Mapping[int, Activation], k: int
+    ) -> Ranking:
+        names = self.kb.mentions.names
+        activated = tuple((names[entity], found.score, found.iteration) for entity, found in active.items())
+        notes = ActivationNotes("pagerank", "graph", activated=activated)
+        ranking = by_columns(self.kb, query, rows, parts, notes, k)
+        return replace(
+            ranking, paths=LatePaths(partial(self._bridges, active, ranking.rows), partial(self._told, active))
+        )
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
         """(n_passages,) sum over a passage's activated entities of activation · ln(1 + occurrences) / iteration."""
         bonus = np.zeros(len(self.kb.corpus))
-        for entity, found in active.items():
+        for entity, activation in active.items():
             rows, counts = tri_graph(self.kb).occurrences.of(entity)
-            bonus[rows] += found.score * np.log1p(counts) / found.iteration
+            bonus[rows] += activation.score * np.log1p(counts) / activation.iteration
         return bonus
 
     def _bridges(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[int, int]]:
+        """Row -> (row, its activated entity of the highest score)."""
         bridging: dict[int, tuple[int, int]] = {}
         for entity in sorted(active, key=lambda entity: -active[entity].score):
             for row in np.intersect1d(tri_graph(self.kb).occurrences.of(entity)[0], rows).tolist():
                 bridging.setdefault(row, (row, entity))
         return bridging
 
-    def _told(self, active: Mapping[int, Activation], at: tuple[int, int]) -> tuple[Triple, ...]:
+    def _told(self, active: Mapping[int, Activation], bridge: tuple[int, int]) -> tuple[Triple, ...]:
         """The sentences from an entity of the query to that of a passage, and its mention."""
-        (row, entity), corpus, names = at, self.kb.corpus, self.kb.mentions.names
+        row, entity = bridge
+        corpus, names = self.kb.corpus, self.kb.mentions.names
         steps = [Triple(corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row])]
-        while (found := active[entity]).source >= 0:  # activations fall on the way, so it has an end
-            where = corpus.ids[tri_graph(self.kb).sentence_rows[found.sentence]]
-            steps.append(Triple(names[found.source], "in one sentence with", names[entity], where))
-            entity = found.source
+        while active[entity].source >= 0:  # activations fall on the way, so it has an end
+            source, sentence = active[entity].source, active[entity].sentence
+            passage_id = corpus.ids[tri_graph(self.kb).sentence_rows[sentence]]
+            steps.append(Triple(names[source], "in one sentence with", names[entity], passage_id))
+            entity = source
         return tuple(reversed(steps))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
-        kb, graph, n = self.kb, tri_graph(self.kb), len(self.kb.corpus)
-        (seeds,), (vector,), (mask,) = self.link([query]), kb.encode_queries([query]), kb.candidates([query])
-        named, _ = graph.walk.reached(n + np.array(list(seeds), dtype=np.int64))
+        graph = tri_graph(self.kb)
+        (seeds,) = self.link([query])
+        (vector,) = self.kb.encode_queries([query])
+        (mask,) = self.kb.candidates([query])
+        linked, _ = graph.walk.reached(graph.n_passages + np.array(list(seeds), dtype=np.int64))
         activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
         return (
-            step("linked", "entity not linked", "no entity of the query leads to it", named[named < n]),
+            step(
+                "linked", "entity not linked", "no entity of the query leads to it", linked[linked < graph.n_passages]
+            ),
             step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
         )
+
+
+def _score(activations: Mapping[int, Activation], entity: int) -> float:
+    """The score of an entity; below all scores if it has none."""
+    if entity not in activations:
+        return -1.0
+    return activations[entity].score

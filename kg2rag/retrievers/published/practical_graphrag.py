@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
+from kg2rag.retrievers.linking.linkers import Link, Linker, phrases_beside
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking, Step, step
 from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight
@@ -33,7 +34,6 @@ from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weig
 COLOUR = "#B15928"  # in plots
 
 PHRASES = 10  # of a query that are linked
-WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
 
 class Subgraph(NamedTuple):
@@ -82,8 +82,12 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not any(getattr(self, name) for name in WEIGHTS):
-            raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
+        if not any(self._weights):
+            raise ParameterError("passage_weight, entity_weight and relation_weight are all 0: one must be above.")
+
+    @property
+    def _weights(self) -> tuple[float, float, float]:
+        return self.passage_weight, self.entity_weight, self.relation_weight
 
     @property
     def unlinked(self) -> str:
@@ -100,43 +104,71 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """The entities of each query: those it spells out, then those its phrases, then itself, are similar to."""
         if not self.kb.graph.n_entities:
             return [[] for _ in queries]
-        spelt, asked = [links[: self.names] for links in self.entity_linker.link_batch(queries)], []
-        for query, links in zip(queries, spelt, strict=True):
-            others = phrases_beside(query.text, [link.span for link in links])[:PHRASES]
-            asked.append([*others, query.text] if query.text.strip() and self.similar_entities else [])
-        alike = nearest_names(self.kb, lambda: self.kb.entities, asked, self.similar_entities)
-        near = [[entity for _, entity, cosine in own if cosine >= self.min_cosine] for own in alike]
-        named = [[link.entity for link in links] for links in spelt]
-        return [list(dict.fromkeys(own)) for own in map(list.__add__, named, near)]
+        links = [spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)]
+        texts = [self._compared(query, spelt) for query, spelt in zip(queries, links, strict=True)]
+        nearest = nearest_names(self.kb, lambda: self.kb.entities, texts, self.similar_entities)
+        entities = []
+        for spelt, similar in zip(links, nearest, strict=True):
+            named = [link.entity for link in spelt]
+            near = [entity for _, entity, cosine in similar if cosine >= self.min_cosine]
+            entities.append(list(dict.fromkeys([*named, *near])))
+        return entities
+
+    def _compared(self, query: Query, links: Sequence[Link]) -> list[str]:
+        """What of a query is compared with the entities' names: its other phrases, then all of it."""
+        if not query.text.strip() or not self.similar_entities:
+            return []
+        return [*phrases_beside(query.text, [link.span for link in links])[:PHRASES], query.text]
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
     ) -> Ranking:
         """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
-        graph, near = self.kb.graph, self._subgraph(seeds, vector, mask)
-        pairs, which = gather(graph.mentions.indptr, near.entities)
-        similar = self.kb.entities.cosines(vector, near.entities)[which]
-        stating = graph.triples.passages[near.triples]
+        graph = self.kb.graph
+        subgraph = self._subgraph(seeds, vector, mask)
+        mentions, entity_of = gather(graph.mentions.indptr, subgraph.entities)
+        similarity = self.kb.entities.cosines(vector, subgraph.entities)[entity_of]
+        stating = graph.triples.passages[subgraph.triples]
+        by_best = partial(self._by_best, query, vector, mask)
+        rankings = [
+            replace(dense, stages=("passage",)),
+            by_best("entity", graph.mentions.others[mentions], similarity),
+            by_best("relation", stating, subgraph.cosines),
+        ]
+        weighed = [(ranking, weight) for ranking, weight in zip(rankings, self._weights, strict=True) if weight]
+        fused = fuse_rankings([ranking for ranking, _ in weighed], [weight for _, weight in weighed], k)
+        best_triple: dict[int, tuple[int]] = {}
+        for row, triple in zip(stating.tolist(), subgraph.triples.tolist(), strict=True):
+            best_triple.setdefault(row, (triple,))
+        notes = PracticalNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            entities=tuple(LinkedEntity(graph.names[seed], "", 1.0) for seed in seeds),
+            inputs=fused.notes.inputs,
+            triples=len(subgraph.triples),
+        )
+        return replace(fused, paths=TriplePaths(graph, best_triple), notes=notes)
 
-        def ranked(stage: str, rows: NDArray[np.integer], values: FloatArray) -> Ranking:
-            """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
-            kept = rows >= 0 if mask is None else np.isin(rows, mask)
-            order = np.argsort(-values[kept], kind="stable")
-            found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
-            best, cosines = values[kept][order][first], self.kb.dense.cosines(vector, found)
-            order = np.lexsort((found, -cosines, -best))[: self.depth]
-            scores, notes = 1.0 / np.arange(1, len(order) + 1), Notes(source="graph")
-            return Ranking.from_scores(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
-
-        named = ranked("entity", graph.mentions.others[pairs], similar)
-        rankings = [replace(dense, stages=("passage",)), named, ranked("relation", stating, near.cosines)]
-        weights = [getattr(self, name) for name in WEIGHTS]
-        counting = [at for at, weight in enumerate(weights) if weight]
-        fused = fuse_rankings([rankings[at] for at in counting], [weights[at] for at in counting], k)
-        best = {row: (at,) for row, at in zip(stating.tolist()[::-1], near.triples.tolist()[::-1], strict=True)}
-        entities, of = tuple(LinkedEntity(graph.names[seed], "", 1.0) for seed in seeds), fused.notes
-        notes = PracticalNotes(of.formula, of.source, entities=entities, inputs=of.inputs, triples=len(near.triples))
-        return replace(fused, paths=TriplePaths(graph, best), notes=notes)
+    def _by_best(
+        self,
+        query: Query,
+        vector: Matrix,
+        mask: IntArray | None,
+        stage: str,
+        rows: NDArray[np.integer],
+        values: FloatArray,
+    ) -> Ranking:
+        """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
+        is_passage = rows >= 0 if mask is None else np.isin(rows, mask)
+        rows, values = rows[is_passage].astype(np.int64), values[is_passage]
+        best_first = np.argsort(-values, kind="stable")
+        passages, first = np.unique(rows[best_first], return_index=True)
+        best = values[best_first][first]
+        cosines = self.kb.dense.cosines(vector, passages)
+        order = np.lexsort((passages, -cosines, -best))[: self.depth]
+        scores = 1.0 / np.arange(1, len(order) + 1)
+        notes = Notes(source="graph")
+        return Ranking.from_scores(query.id, passages[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
         graph = self.kb.graph
@@ -157,11 +189,16 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""
-        graph, (seeds,), (mask,) = self.kb.graph, self.link([query]), self.kb.candidates([query])
-        near = self._subgraph(seeds, self.kb.encode_queries([query])[0], mask).entities if seeds else seeds
-        none, far = "no entity of the query leads to it", "it names no entity of the subgraph one triple around"
+        (seeds,) = self.link([query])
+        (mask,) = self.kb.candidates([query])
+        (vector,) = self.kb.encode_queries([query])
+        entities = np.array(seeds, dtype=np.int64)
+        if seeds:
+            entities = self._subgraph(seeds, vector, mask).entities
+        linked = components(self.kb).rows_with(seeds)
+        far = "it names no entity of the subgraph one triple around"
         return (
-            step("linked", "entity not linked", none, components(self.kb).rows_with(seeds)),
-            step("expanded", "not expanded", far, graph.mentions.of_all(np.array(near, dtype=np.int64))),
+            step("linked", "entity not linked", "no entity of the query leads to it", linked),
+            step("expanded", "not expanded", far, self.kb.graph.mentions.of_all(entities)),
             step("ranked", "pruned", f"below the first {self.depth} of all three rankings", ranking.rows),
         )

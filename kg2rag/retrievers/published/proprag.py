@@ -20,7 +20,20 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense
-from kg2rag.types import Count, FloatArray, Matrix, Notes, Query, Ranking, Share, Step, number, step, top_with_ties
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Notes,
+    Query,
+    Ranking,
+    Share,
+    Step,
+    number,
+    step,
+    top_with_ties,
+)
 
 COLOUR = "#B15928"  # in plots
 
@@ -69,18 +82,22 @@ class PathSearch(WalkOrDense[bool]):
         `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf where one may not be used.
         """
         beam: dict[Chain, float] = {(triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)}
-        found, vectors = dict(beam), self.kb.triple_vectors.vectors
+        chains = dict(beam)
         for length in range(2, self.hops + 1):
             grown = [longer for chain in beam for longer in self._grow(chain, similar)]
-            sums = vectors[np.array(grown, dtype=np.int64).reshape(-1, length)].astype(np.float64).sum(axis=1)
-            norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-            scores = np.einsum("ij,j->i", sums / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
-            alike: dict[frozenset[int], tuple[Chain, float]] = {}  # a chain and its reverse hold the same facts
+            scores = self._scores(np.array(grown, dtype=np.int64).reshape(-1, length), vector)
+            best: dict[frozenset[int], tuple[Chain, float]] = {}  # a chain and its reverse hold the same facts
             for negated, chain in sorted(zip((-scores).tolist(), grown, strict=True)):
-                alike.setdefault(frozenset(chain), (chain, -negated))
-            beam = dict(list(alike.values())[: self.width])
-            found |= beam
-        return found
+                best.setdefault(frozenset(chain), (chain, -negated))
+            beam = dict(list(best.values())[: self.width])
+            chains |= beam
+        return chains
+
+    def _scores(self, chains: IntArray, vector: Matrix) -> FloatArray:
+        """(n_chains,) cosine of the query and the sum of a chain's triple vectors; `chains`, (n_chains, length)."""
+        sums = self.kb.triple_vectors.vectors[chains].astype(np.float64).sum(axis=1)
+        norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        return np.einsum("ij,j->i", sums / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
         """The chain with one more triple, which goes on from where the last one led and names a new entity."""
@@ -88,31 +105,43 @@ class PathSearch(WalkOrDense[bool]):
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
         triples = np.unique(links.triples[slots[~np.isin(links.neighbours[slots], ends)]])
-        return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
+        return [(*chain, int(triples[position])) for position in _highest(similar[triples], self.branch)]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
         """Search the chains of each query, and rank by them."""
-        vectors, triple, rankings = self.kb.encode_queries(queries), self.kb.graph.triple, []
-        path = f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain"
-        formulas = {"path": path, "dense": "cosine"}
-        columns = zip(queries, vectors, self._similar(queries), all_cosines(vectors, self.kb.vectors), strict=True)
-        for (query, vector, similar, cosines), mask in zip(columns, self.kb.candidates(queries), strict=True):
-            chains = self.search(vector, similar)
-            scores, used = self._best_chains(chains, similar)
-            chained = np.isfinite(scores)
-            total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
-            rows = top_with_ties(total, k) if mask is None else mask
-            on, off = rows[chained[rows]], rows[~chained[rows]]
-            groups = {
-                "path": (on, total[on], {"cosine": cosines[on], "chain": scores[on]}),
-                "dense": (off, total[off], {"cosine": cosines[off]}),
-            }
-            longer = [(map(triple, one), score) for one, score in chains.items() if len(one) > 1]
-            texts = [(". ".join(f"{t.head} {t.relation} {t.tail}" for t in one), score) for one, score in longer]
-            notes = PathNotes(formulas, {"path": "graph", "dense": "dense"}, chains=tuple(texts))
-            paths = TriplePaths(self.kb.graph, used)
-            rankings.append(Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k))
-        return rankings
+        vectors = self.kb.encode_queries(queries)
+        cosines = all_cosines(vectors, self.kb.vectors)
+        columns = zip(queries, vectors, self._similar(queries), cosines, self.kb.candidates(queries), strict=True)
+        return [self._ranking(*column, k) for column in columns]
+
+    def _ranking(
+        self, query: Query, vector: Matrix, similar: FloatArray, cosines: FloatArray, mask: IntArray | None, k: int
+    ) -> Ranking:
+        chains = self.search(vector, similar)
+        chain_scores, chain_of = self._best_chains(chains, similar)
+        on_chain = np.isfinite(chain_scores)
+        chained = self.dense_weight * cosines + (1 - self.dense_weight) * chain_scores
+        scores = np.where(on_chain, chained, cosines)
+        rows = top_with_ties(scores, k) if mask is None else mask
+        on, off = rows[on_chain[rows]], rows[~on_chain[rows]]
+        groups = {
+            "path": (on, scores[on], {"cosine": cosines[on], "chain": chain_scores[on]}),
+            "dense": (off, scores[off], {"cosine": cosines[off]}),
+        }
+        notes = PathNotes(
+            {
+                "path": f"{number(self.dense_weight)} · cosine + {number(1 - self.dense_weight)} · chain",
+                "dense": "cosine",
+            },
+            {"path": "graph", "dense": "dense"},
+            chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
+        )
+        paths = TriplePaths(self.kb.graph, chain_of)
+        return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
+
+    def _text(self, chain: Chain) -> str:
+        triples = map(self.kb.graph.triple, chain)
+        return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
@@ -124,22 +153,29 @@ class PathSearch(WalkOrDense[bool]):
 
     def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
         """(n_passages,) the score of each passage's best chain, -inf where it has none, and those chains."""
-        passages, scores = self.kb.graph.triples.passages, np.full(len(self.kb.corpus), -np.inf)
+        passages = self.kb.graph.triples.passages
+        scores = np.full(len(self.kb.corpus), -np.inf)
         usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))
         order = usable[np.argsort(-similar[usable], kind="stable")]
         rows, first = np.unique(passages[order], return_index=True)
         scores[rows] = similar[order[first]]
-        used: dict[int, Chain] = {row: (at,) for row, at in zip(rows.tolist(), order[first].tolist(), strict=True)}
+        best: dict[int, Chain] = {}
+        for row, triple in zip(rows.tolist(), order[first].tolist(), strict=True):
+            best[row] = (triple,)
         for chain, score in chains.items():
             for row in passages[list(chain)].tolist():
                 if row >= 0 and score > scores[row]:
-                    scores[row], used[row] = score, chain
-        return scores, used
+                    scores[row] = score
+                    best[row] = chain
+        return scores, best
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
-        vectors, linked = self.kb.encode_queries([query]), all(self.link([query]))
-        chains = self.search(vectors[0], self._similar([query])[0]) if linked else {}
+        chains: dict[Chain, float] = {}
+        if all(self.link([query])):
+            (vector,) = self.kb.encode_queries([query])
+            (similar,) = self._similar([query])
+            chains = self.search(vector, similar)
         used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -47,31 +48,44 @@ Reranker = PairReranker | ListReranker
 
 def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
     """The scores of each query's pairs, by one call. ValueError: another number of them, or one that is not finite."""
+    scores = _scores_of_lists(reranker, pairs)
+    shapes = [values.shape for values in scores]
+    expected = [(len(query_pairs),) for query_pairs in pairs]
+    if shapes != expected:
+        raise ValueError(f"{reranker!r} returned scores of shapes {shapes} for lists of {expected} pairs.")
+    for (query, text), score in zip(chain.from_iterable(pairs), chain.from_iterable(scores), strict=True):
+        if not np.isfinite(score):
+            raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
+    return scores
+
+
+def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
     if isinstance(reranker, ListReranker):
-        found = [np.asarray(own, dtype=np.float64) for own in reranker.score_lists(pairs)]
-    else:
-        scores = np.asarray(reranker.scores([pair for own in pairs for pair in own]), dtype=np.float64)
-        found = np.split(scores, np.cumsum(list(map(len, pairs)))[:-1]) if pairs else []
-    given, wanted = [own.shape for own in found], [(len(own),) for own in pairs]
-    if given != wanted:
-        raise ValueError(f"{reranker!r} returned scores of shapes {given} for lists of {wanted} pairs.")
-    for own, values in zip(pairs, found, strict=True):
-        for at in np.flatnonzero(~np.isfinite(values)).tolist():
-            raise ValueError(f"{reranker!r}: the score of {own[at][1][:60]!r} for {own[at][0][:60]!r} is not finite.")
-    return found
+        return [np.asarray(values, dtype=np.float64) for values in reranker.score_lists(pairs)]
+    if not pairs:
+        return []
+    scores = np.asarray(reranker.scores(list(chain.from_iterable(pairs))), dtype=np.float64)
+    return np.split(scores, np.cumsum(list(map(len, pairs)))[:-1])
 
 
 class Following:
     """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
 
     def __rrshift__(self, before: Retriever) -> Pipeline:
-        inside: list[Any] = [before]
-        for one in inside:  # which grows
-            if isinstance(one, KnowledgeBase):
-                return before >> Rerank(one, self)  # type: ignore[arg-type]
-            members = [getattr(one, each.name) for each in fields(one)] if is_dataclass(one) else []
-            inside += one if isinstance(one, tuple) else members
-        raise TypeError(f"{called(before)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
+        kb = _knowledge_base(before)
+        if kb is None:
+            raise TypeError(f"{called(before)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
+        return before >> Rerank(kb, self)  # type: ignore[arg-type]
+
+
+def _knowledge_base(component: Any) -> KnowledgeBase | None:
+    """The first knowledge base among a component and its members."""
+    if isinstance(component, KnowledgeBase):
+        return component
+    members = component if isinstance(component, tuple) else ()
+    if is_dataclass(component):
+        members = tuple(getattr(component, member.name) for member in fields(component))
+    return next(filter(None, map(_knowledge_base, members)), None)
 
 
 @dataclass(frozen=True)
@@ -84,8 +98,9 @@ class FunctionReranker(Following):
 
     def scores(self, pairs: Pairs) -> FloatArray:
         """What the function says of the pairs."""
-        found = self.function(list(pairs)) if self.of_pairs else [self.function(*pair) for pair in pairs]
-        return np.asarray(found, dtype=np.float64)
+        if self.of_pairs:
+            return np.asarray(self.function(list(pairs)), dtype=np.float64)
+        return np.array([self.function(query, text) for query, text in pairs], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -121,9 +136,11 @@ class CrossEncoder(Following):
 
     def scores(self, pairs: Pairs) -> FloatArray:
         """The model's output, through its own activation. ValueError: it has several, as a classifier has."""
-        read = [(well_formed(query), well_formed(text)) for query, text in pairs]
-        found = self._network.predict(read, batch_size=self.batch_size, show_progress_bar=False) if read else ()
-        return np.asarray(found, dtype=np.float64)
+        if not pairs:
+            return np.empty(0)
+        readable = [(well_formed(query), well_formed(text)) for query, text in pairs]
+        scores = self._network.predict(readable, batch_size=self.batch_size, show_progress_bar=False)
+        return np.asarray(scores, dtype=np.float64)
 
     @cached_property
     def _network(self) -> Network:
@@ -152,7 +169,9 @@ RERANKERS: Registry[Reranker] = Registry(
 def named(name: str, kb: KnowledgeBase) -> Reranker:
     """A reranker of `RERANKERS`, else the cross-encoder of a folder or a hub name, such as BAAI/bge-reranker-large."""
     is_model = name not in RERANKERS and "(" not in name and ("/" in name or Path(name).is_dir())
-    return CrossEncoder(name) if is_model else RERANKERS.build(name, kb)
+    if is_model:
+        return CrossEncoder(name)
+    return RERANKERS.build(name, kb)
 
 
 class RerankingStage(Stage):
@@ -162,11 +181,7 @@ class RerankingStage(Stage):
     reranker: Any
 
     def __post_init__(self) -> None:
-        given = named(self.reranker, self.kb) if isinstance(self.reranker, str) else self.reranker
-        function = getattr(given, "predict", given)
-        if callable(function) and not (isinstance(given, type | PairReranker | ListReranker)):
-            given = FunctionReranker(function, function is not given, getattr(function, "__qualname__", ""))
-        object.__setattr__(self, "reranker", given)
+        object.__setattr__(self, "reranker", _as_reranker(self.reranker, self.kb))
         super().__post_init__()
 
     @property
@@ -178,6 +193,16 @@ class RerankingStage(Stage):
     def scorer(self) -> Reranker:
         """The reranker that scores."""
         return BiEncoder(self.kb) if self.reranker is None else self.reranker
+
+
+def _as_reranker(reranker: Any, kb: KnowledgeBase) -> Any:
+    """A reranker by name, or a function or an object with `predict` as one; anything else as it is."""
+    if isinstance(reranker, str):
+        return named(reranker, kb)
+    function = getattr(reranker, "predict", reranker)
+    if isinstance(reranker, type | PairReranker | ListReranker) or not callable(function):
+        return reranker
+    return FunctionReranker(function, function is not reranker, getattr(function, "__qualname__", ""))
 
 
 @dataclass(frozen=True)
@@ -199,17 +224,20 @@ class Rerank(RerankingStage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call; passages that the scorer's corpus has are not encoded as texts."""
+        scores = self._scores(queries, rankings)
+        reranked = []
+        for ranking, values in zip(rankings, scores, strict=True):
+            parts = {"retriever": ranking.scores, "reranker": values}
+            size = max(len(ranking), 1)
+            reranked.append(rescored(ranking, ranking.rows, values, size, formula="reranker", score_parts=parts))
+        return reranked
+
+    def _scores(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[FloatArray]:
         scorer, corpus = self.scorer, self.kb.corpus
         if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
-            columns = zip(scorer.kb.encode_queries(queries), rankings, strict=True)
-            found = [scorer.kb.dense.cosines(vector, ranking.rows) for vector, ranking in columns]
-        else:
-            hits = zip([query.text for query in queries], rankings, strict=True)
-            texts = [(asked, [corpus.contents[row] for row in ranking.rows.tolist()]) for asked, ranking in hits]
-            found = score_batches(scorer, [[(asked, text) for text in own] for asked, own in texts])
-
-        def ordered(one: Ranking, scores: FloatArray) -> Ranking:
-            parts = {"retriever": one.scores, "reranker": scores}
-            return rescored(one, one.rows, scores, max(len(one), 1), formula="reranker", score_parts=parts)
-
-        return list(map(ordered, rankings, found))
+            vectors = scorer.kb.encode_queries(queries)
+            return [scorer.kb.dense.cosines(vector, each.rows) for vector, each in zip(vectors, rankings, strict=True)]
+        pairs = []
+        for query, ranking in zip(queries, rankings, strict=True):
+            pairs.append([(query.text, corpus.contents[row]) for row in ranking.rows.tolist()])
+        return score_batches(scorer, pairs)

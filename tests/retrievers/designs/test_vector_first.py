@@ -137,6 +137,13 @@ def test_the_confidence_of_a_link_counts(tmp_path: Path) -> None:
     assert scored(found)["p2"] == round(0.4 * (1 + 0.1 * 1.0 * 0.5), 5)
 
 
+def test_a_document_that_two_entities_lead_to_goes_to_the_stronger(tmp_path: Path) -> None:
+    triples = (Triple("Server", "HAS", "Fan", "", strength=4), Triple("Server", "HOSTS", "Service", "", strength=8))
+    extraction = Extraction(triples, (Mention("Fan", "p1"), Mention("Service", "p1")))
+    kb = knowledge_base(passages("one", "two"), extraction, {ASKED: (0.6, 0.5)}, Store(tmp_path))
+    assert VectorFirst(kb, depth=1).retrieve(ASKED).notes.relationship_paths == {"p1": "Server -[HOSTS]-> Service"}
+
+
 def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=1, max_tokens=3).retrieve(ASKED)  # one: 1; three three three: 3; four, five: 1 each
     assert found.passage_ids == ["p0", "p3", "p4"]

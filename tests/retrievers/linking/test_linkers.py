@@ -45,6 +45,26 @@ def linked(linker: Linker, kb: KnowledgeBase, text: str) -> list[tuple[str, str]
     return [(kb.graph.names[link.entity], text[slice(*link.span)]) for link in linker.link_batch([Query("q", text)])[0]]
 
 
+@pytest.mark.parametrize("linker", [NGramLinker, FuzzyLinker])
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("who told us how to use it", []),
+        ("Use of the film", []),  # the first word has a capital anyway
+        ("who directed Us", ["Us"]),
+        ("WHO USES US", []),
+        ("the statement use of php", ["use"]),  # a name without capitals
+        ("us and giants", ["Us and Giants"]),
+    ],
+)
+def test_a_plain_word_is_a_name_only_in_the_capitals_of_the_name(
+    kb_of: Build, linker: Callable[..., Linker], text: str, names: list[str]
+) -> None:
+    php = ["use"] if "php" in text else ["Use"]
+    kb = kb_of("Us", "Us and Giants", "Now", *php)
+    assert [name for name, _ in linked(linker(kb), kb, text)] == names
+
+
 def test_the_longest_name_at_each_place_is_linked_longest_first(kb_of: Build) -> None:
     kb = kb_of(*CITIES)
     assert linked(NGramLinker(kb), kb, "Is York, or New York, like New York City?") == [
@@ -52,6 +72,12 @@ def test_the_longest_name_at_each_place_is_linked_longest_first(kb_of: Build) ->
         ("New York", "New York"),
         ("York", "York"),
     ]
+
+
+def test_a_name_of_any_length_is_linked(kb_of: Build) -> None:
+    name = "Museum of Modern Art in New York City"
+    kb = kb_of(name, "New York City")
+    assert linked(NGramLinker(kb), kb, f"who built the {name.lower()}?") == [(name, name.lower())]
 
 
 @pytest.mark.parametrize(

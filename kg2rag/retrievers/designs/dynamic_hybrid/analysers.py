@@ -1,8 +1,8 @@
 """Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
-The types and the weights of the design's own examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules,
-`QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours. A language model is prompted as in the design; of its replies broken
-JSON and weights that sum to 100 or nearly to 1 are repaired.
+The types and the weights of the design's examples are theirs (`CONCEPTUAL` to `SPELLED`). The rules, the kinds after
+these and the prompt of the language model are ours; of its replies, broken JSON and weights that sum to 100 or nearly
+to 1 are repaired.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ FUZZY: Kind = ("fuzzy", (0.1, 0.2, 0.6, 0.1))
 CODE_PATTERN: Kind = ("mixed", (0.0, 0.2, 0.7, 0.1))
 SPELLED: Kind = ("identifier", (0.2, 0.5, 0.2, 0.1))
 QUESTION_WITH_NAME: Kind = ("mixed", (0.4, 0.35, 0.15, 0.1))  # halfway between conceptual and identifier
+CAPITALS: Kind = ("identifier", (0.1, 0.2, 0.6, 0.1))  # of the fuzzy: only the pattern side reads capitals
 NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))  # chosen on questions of MuSiQue's train split
 
 # What a query must be, what it then is, and why; `{names}` and `{misspelt}` are the query's first few.
@@ -74,6 +75,7 @@ _RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
     (lambda of: of.names and of.asks_relation, RELATIONSHIP, "asks what is related to {names}"),
     (lambda of: of.names and of.asks_how, QUESTION_WITH_NAME, "a how or why question that names {names}"),
     (lambda of: of.names and of.relation, RELATIONSHIP, "asks what is related to {names}"),
+    (lambda of: of.other_capitals and not of.question, CAPITALS, "names {names}: its capitals matter"),
     (lambda of: of.names, IDENTIFIER, "names {names}"),
     (lambda of: of.words == 1, IDENTIFIER, "a single word, to be looked up"),
     (lambda of: of.spelled and not of.question, SPELLED, "its words together spell a name of the corpus"),
@@ -101,10 +103,12 @@ class RuleAnalyser:
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Each query by itself."""
         analyses = []
-        for found in (read(query.text, self.vocabulary) for query in queries):
-            kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(found))
-            words = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
-            analyses.append(analysis_of(kind, reason.format(**words)))
+        for query in queries:
+            signals = read(query.text, self.vocabulary)
+            kind, reason = next((kind, reason) for fits, kind, reason in _RULES if fits(signals))
+            names = ", ".join(signals.names[:3])
+            misspelt = ", ".join(signals.misspelt[:3])
+            analyses.append(analysis_of(kind, reason.format(names=names, misspelt=misspelt)))
         return analyses
 
 
@@ -122,8 +126,10 @@ class FixedAnalyser:
             by_side = dict(self.weights if isinstance(self.weights, Mapping) else zip(SIDES, self.weights, strict=True))
             checked = QueryAnalysis("mixed", {side: float(weight) for side, weight in by_side.items()}, "")
         except (TypeError, ValueError) as error:
-            wanted = f"one number each for {', '.join(SIDES)}, in this order or by name"
-            raise ParameterError(f"weights must be {wanted}, not {self.weights!r}: {error}") from None
+            sides = ", ".join(SIDES)
+            raise ParameterError(
+                f"weights must be one number each for {sides}, in this order or by name, not {self.weights!r}: {error}"
+            ) from None
         object.__setattr__(self, "weights", tuple(map(checked.weights.__getitem__, SIDES)))
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
@@ -149,8 +155,9 @@ class LearnedAnalyser:
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The weights of the highest predicted score, the rules' type; ValueError: a query that it was fitted on."""
-        if seen := [query for query in queries if fingerprint(query) in self.fitted_on]:
-            first = f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r})"
+        fitted = [query for query in queries if fingerprint(query) in self.fitted_on]
+        if fitted:
+            first = f"{len(fitted)} of {len(queries)} queries (first: {fitted[0].id!r}, {fitted[0].text[:60]!r})"
             raise ValueError(f"{first} are among those this analyser was fitted on. Evaluate it on other questions.")
         # einsum: BLAS may round a batch and a single query differently.
         predicted = np.einsum("gf,qf->qg", self.coefficients, features_of(queries, self.vocabulary)) + self.intercept
@@ -170,10 +177,11 @@ class LearnedAnalyser:
         """Read what `save` wrote; DataError where the file has other features or shapes than this version."""
         with reading(path, "Fit the analyser anew."):
             record = read_json(Path(path))
-            for name, wanted in MADE_FOR.items():
-                if record.get(name) != wanted:
-                    found = quote(record.get(name))
-                    raise DataError(f"{path}: {name} is {found}, not {wanted!r}. Fit the analyser anew.")
+            for name, value in MADE_FOR.items():
+                if record.get(name) != value:
+                    raise DataError(
+                        f"{path}: {name} is {quote(record.get(name))}, not {value!r}. Fit the analyser anew."
+                    )
             arrays = {name: np.array(record[name], dtype=np.float64) for name in ARRAYS}
             n = len(arrays["grid"])
             for name, shape in ARRAYS.items():
@@ -202,16 +210,16 @@ class ChainAnalyser:
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The whole batch by the first analyser; where that fails, query by query."""
-        first, rest = self.analysers[0], self.analysers[1:]
+        first, *following = self.analysers
         try:
             return first.analyse(queries)
         except UnansweredError as error:
-            if not rest:
+            if not following:
                 raise
             if len(queries) > 1:  # replies that the model gave are kept: none is paid twice
                 return [self.analyse([query])[0] for query in queries]
-            (found,) = ChainAnalyser(rest).analyse(queries)
-            return [replace(found, warning=f"{type(first).__name__}: {error.cause}")]
+            (analysis,) = ChainAnalyser(tuple(following)).analyse(queries)
+            return [replace(analysis, warning=f"{type(first).__name__}: {error.cause}")]
 
 
 ANALYSERS: Registry[Analyser] = Registry(

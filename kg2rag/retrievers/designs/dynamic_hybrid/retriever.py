@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
@@ -93,28 +92,34 @@ class DynamicHybrid(Retriever):
     @cached_property
     def members(self) -> dict[str, Retriever]:
         """The four retrievers, by side."""
-        named = [*split(self.sides, "+"), self.graph]
-        if len(named) != len(SIDES):
+        names = [*split(self.sides, "+"), self.graph]
+        if len(names) != len(SIDES):
             raise refused("sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern")
-        return {side: systems.build(name, self.kb) for side, name in zip(SIDES, named, strict=True)}
+        return {side: systems.build(name, self.kb) for side, name in zip(SIDES, names, strict=True)}
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""
         analyses = self.analyse(queries)
-        found: list[dict[str, Ranking]] = [{} for _ in queries]
+        rankings_of: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.members.items():
             weighed = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
             rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
             for i, ranking in zip(weighed, rankings, strict=True):
-                stages = (side, *ranking.stages[1:])  # two sides may use one component; the sources are kept
-                source = dict(zip(stages, sources(ranking).values(), strict=True))
-                found[i][side] = replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))
-        fused = list[Ranking]()
-        for own, of in zip(found, analyses, strict=True):
-            one = blend(own, of.weights, k, self.constant)
-            said: dict[str, Any] = {**vars(of), "weights": dict(of.weights), "inputs": one.notes.inputs}
-            fused.append(replace(one, notes=HybridNotes(one.notes.formula, one.notes.source, **said)))
-        return fused
+                rankings_of[i][side] = _as_side(ranking, side)
+        return [self._fuse(rankings, analysis, k) for rankings, analysis in zip(rankings_of, analyses, strict=True)]
+
+    def _fuse(self, rankings: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
+        fused = blend(rankings, analysis.weights, k, self.constant)
+        notes = HybridNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            warning=analysis.warning,
+            inputs=fused.notes.inputs,
+            query_type=analysis.query_type,
+            weights=dict(analysis.weights),
+            reasoning=analysis.reasoning,
+        )
+        return replace(fused, notes=notes)
 
     def retrieve(
         self, query: str | Query, k: int = 10, weights: Sequence[float] | Mapping[str, float] | None = None
@@ -137,6 +142,13 @@ class DynamicHybrid(Retriever):
         if isinstance(analyser, str):
             analyser = ANALYSERS.build(analyser, self.kb.store, self.kb.trigram)
         return analyser.analyse(queries)
+
+
+def _as_side(ranking: Ranking, side: str) -> Ranking:
+    """A ranking whose first stage is called as the side, for two sides may use one component; the sources are kept."""
+    stages = (side, *ranking.stages[1:])
+    source = dict(zip(stages, sources(ranking).values(), strict=True))
+    return replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))
 
 
 def blend(sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, constant: float) -> Ranking:

@@ -50,9 +50,9 @@ class Signals:
     """The form of a query.
 
     `names` are words spelt like names in code; `misspelt` are those of them, or of a query of a few words, that the
-    corpus lacks but has a similar word for. `spelled`: its words together make a name of the corpus. `asks_relation`:
-    its form asks for related things; `relation`: a word of relation occurs. `phrases`: capitalised and quoted ones
-    after the first word.
+    corpus lacks but has a similar word for. `spelled`: its words together make a name of the corpus. `other_capitals`:
+    the corpus has one of the names as written, and in other capitals too. `asks_relation`: its form asks for related
+    things; `relation`: a word of relation occurs. `phrases`: capitalised and quoted ones after the first word.
     """
 
     how_to: bool
@@ -70,6 +70,7 @@ class Signals:
     names: tuple[str, ...]
     misspelt: tuple[str, ...] = ()
     spelled: bool = False
+    other_capitals: bool = False
     known_share: float = 1.0
 
     @property
@@ -106,6 +107,7 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
         signals,
         misspelt=_misspelt(signals, content, is_known, vocabulary),
         spelled=_spells_a_name(words, vocabulary),
+        other_capitals=any(_has_other_capitals(name, vocabulary) for name in signals.names),
         known_share=known_share,
     )
 
@@ -168,6 +170,12 @@ def _spells_a_name(words: Sequence[str], vocabulary: TrigramIndex) -> bool:
     return vocabulary.document_frequency(joined) > 0
 
 
+def _has_other_capitals(name: str, vocabulary: TrigramIndex) -> bool:
+    """Whether the corpus has the name as written, and in other capitals too, as api_key and API_KEY."""
+    spellings = vocabulary.spellings(key(name))
+    return name in spellings and [spelling.lower() for spelling in spellings].count(name.lower()) > 1
+
+
 def _wildcard(word: str) -> bool:
     """Whether a word holds a `*` that stands for something: use*Chat, *_by_id, but not *args or **bold**."""
     written = word.strip("*")
@@ -187,9 +195,9 @@ def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
     sought = key(word)
     if len(sought) < LETTERS:
         return False
-    nearest = [str(vocabulary.keys[at]) for at in vocabulary.similar(sought, LIKE, 10).keys.tolist()]
-    alike = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
-    return bool(alike) and stem(sought) not in map(stem, alike)
+    nearest = [str(vocabulary.keys[code]) for code in vocabulary.similar(sought, LIKE, 10).keys.tolist()]
+    corrections = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
+    return bool(corrections) and stem(sought) not in map(stem, corrections)
 
 
 _VERBS = """

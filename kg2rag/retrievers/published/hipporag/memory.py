@@ -70,16 +70,26 @@ class PhraseTable:
     @classmethod
     def build(cls, triples: Iterable[Triple], corpus: Corpus) -> PhraseTable:
         """The table of a corpus's triples; exact repetitions within a passage count once."""
-        stated = {(t.passage_id, t.head, t.relation, t.tail): t for t in reversed(list(triples))}
-        kept = list(reversed(stated.values()))
-        parts = [(phrase_of(t.head), phrase_of(t.relation), phrase_of(t.tail)) for t in kept]
-        phrases = sorted({end for head, _, tail in parts for end in (head, tail)})
-        code = {phrase: number for number, phrase in enumerate(phrases)}
-        facts = {fact: number for number, fact in enumerate(dict.fromkeys(parts))}
-        ends = np.array([(code[head], code[tail]) for head, _, tail in facts], dtype=np.int64).reshape(-1, 2)
-        fact_of = np.array([facts[fact] for fact in parts], dtype=np.int64)
-        rows = np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64)
-        return cls(phrases, list(facts), ends, kept, fact_of, rows, len(corpus))
+        first: dict[tuple[str, ...], Triple] = {}
+        for triple in triples:
+            first.setdefault((triple.passage_id, triple.head, triple.relation, triple.tail), triple)
+        statements = list(first.values())
+        parts = [(phrase_of(each.head), phrase_of(each.relation), phrase_of(each.tail)) for each in statements]
+        facts = list(dict.fromkeys(parts))
+        fact_code = {fact: code for code, fact in enumerate(facts)}
+        phrases = sorted({end for head, _, tail in facts for end in (head, tail)})
+        phrase_code = {phrase: code for code, phrase in enumerate(phrases)}
+        ends = [(phrase_code[head], phrase_code[tail]) for head, _, tail in facts]
+        rows = [corpus.row(each.passage_id) if each.passage_id else -1 for each in statements]
+        return cls(
+            phrases,
+            facts,
+            np.array(ends, dtype=np.int64).reshape(-1, 2),
+            statements,
+            np.array([fact_code[fact] for fact in parts], dtype=np.int64),
+            np.array(rows, dtype=np.int64),
+            len(corpus),
+        )
 
     @cached_property
     def by_phrase(self) -> Incidence:
@@ -90,8 +100,10 @@ class PhraseTable:
     @cached_property
     def passages(self) -> Incidence:
         """Phrase -> the corpus rows whose triples have it as an end."""
-        owners, rows = self.by_phrase.owners, self.rows[self.by_phrase.others]
-        return incidence(owners[rows >= 0], rows[rows >= 0], np.ones_like(rows[rows >= 0]), len(self.phrases))
+        rows = self.rows[self.by_phrase.others]
+        is_stated = rows >= 0
+        owners = self.by_phrase.owners[is_stated]
+        return incidence(owners, rows[is_stated], np.ones_like(rows[is_stated]), len(self.phrases))
 
     @cached_property
     def specificity(self) -> FloatArray:
@@ -133,57 +145,76 @@ class PhraseGraph:
         """(n_nodes,) the phrases of some passages and, of `passages`, these themselves; None for None."""
         if mask is None:
             return None
-        nodes = np.append(self.table.stated_in(mask)[1], self.n_phrases + mask if passages else [])
-        return self.walked(passages).mask(nodes.astype(np.int64))
+        nodes = self.table.stated_in(mask)[1]
+        if passages:
+            nodes = np.append(nodes, self.n_phrases + mask)
+        return self.walked(passages).mask(nodes)
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Sources, targets and weights, (n_edges,) each: an ordered pair once, no self-loop; walks add up both ways."""
-        table, n = self.table, self.n_phrases + self.table.n_passages
+        table = self.table
+        n_nodes = self.n_phrases + table.n_passages
         heads, tails = table.ends[table.fact_of].T
-        facts, counts = np.unique(np.append(heads * n + tails, tails * n + heads), return_counts=True)
-        alike = self.synonyms.sources * n + self.synonyms.targets
-        kept = ~np.isin(facts, alike)
-        members = (self.n_phrases + table.passages.others.astype(np.int64)) * n + table.passages.owners
-        keys = np.concatenate([facts[kept], alike, members])
-        weights = np.concatenate([counts[kept], self.synonyms.cosines, np.ones(len(members))]).astype(np.float64)
-        sources, targets = np.divmod(keys, n)
-        proper = sources != targets
-        return sources[proper], targets[proper], weights[proper]
+        fact_keys, counts = np.unique(np.append(heads * n_nodes + tails, tails * n_nodes + heads), return_counts=True)
+        synonym_keys = self.synonyms.sources * n_nodes + self.synonyms.targets
+        is_fact = ~np.isin(fact_keys, synonym_keys)
+        member_keys = (self.n_phrases + table.passages.others.astype(np.int64)) * n_nodes + table.passages.owners
+        keys = np.concatenate([fact_keys[is_fact], synonym_keys, member_keys])
+        weights = np.concatenate([counts[is_fact], self.synonyms.cosines, np.ones(len(member_keys))]).astype(np.float64)
+        sources, targets = np.divmod(keys, n_nodes)
+        is_loop = sources == targets
+        return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
         """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
 
         It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
         """
-        walk, parents = self.walk, np.full(self.walk.n_nodes, -1, dtype=np.int64)
-        open_ = self.scope(mask)
-        parents[starts] = frontier = starts
+        parents = self._parents(starts, mask)
+        ways: dict[int, list[int]] = {}
+        for row in rows[parents[self.n_phrases + rows] >= 0].tolist():
+            way = [self.n_phrases + row]
+            while parents[way[-1]] != way[-1]:
+                way.append(int(parents[way[-1]]))
+            ways[row] = way[::-1]
+        return ways
+
+    def _parents(self, starts: IntArray, mask: IntArray | None) -> IntArray:
+        """(n_nodes,) the node before each on a shortest way from a start, of a start itself; -1 beyond `MAX_STEPS`."""
+        walk = self.walk
+        parents = np.full(walk.n_nodes, -1, dtype=np.int64)
+        is_open = self.scope(mask)
+        if is_open is None:
+            is_open = np.ones(walk.n_nodes, dtype=bool)
+        parents[starts] = starts
+        frontier = starts
         for _ in range(MAX_STEPS):
             edges = gather(walk.indptr, frontier)[0]
-            edges = edges[(parents[walk.sources[edges]] < 0) & (open_ is None or open_[walk.sources[edges]])]
-            reached, sources = walk.sources[edges].astype(np.int64), walk.targets[edges]
-            order = np.lexsort((sources, -walk.weights[edges], reached))
-            frontier, first = np.unique(reached[order], return_index=True)
-            parents[frontier] = sources[order][first]
-        found = {row: [self.n_phrases + row] for row in rows[parents[self.n_phrases + rows] >= 0].tolist()}
-        for way in found.values():
-            while (before := int(parents[way[0]])) != way[0]:
-                way.insert(0, before)
-        return found
+            edges = edges[(parents[walk.sources[edges]] < 0) & is_open[walk.sources[edges]]]
+            nodes = walk.sources[edges].astype(np.int64)
+            order = np.lexsort((walk.targets[edges], -walk.weights[edges], nodes))
+            frontier, first = np.unique(nodes[order], return_index=True)
+            parents[frontier] = walk.targets[edges][order][first]
+        return parents
 
     def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
         """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
         return tuple(triple for triple, _ in groupby(starmap(self._step, pairwise(way))))
 
     def _step(self, a: int, b: int) -> Triple:
-        table, (phrase, other) = self.table, sorted((a, b))  # a passage would be the other
-        stated, passage = table.by_phrase.of(phrase)[0], other - self.n_phrases
-        at_ends = (table.ends[table.fact_of[stated]] == other).any(axis=1)
-        if len(between := stated[at_ends if passage < 0 else table.rows[stated] == passage]):
-            return table.statements[int(between[0])]
+        """A fact between two phrases, or of a phrase in a passage, else the synonymy of two phrases."""
+        table = self.table
+        phrase, other = min(a, b), max(a, b)  # a passage would be the other
+        statements = table.by_phrase.of(phrase)[0]
+        if other >= self.n_phrases:
+            joins = table.rows[statements] == other - self.n_phrases
+        else:
+            joins = (table.ends[table.fact_of[statements]] == other).any(axis=1)
+        if joins.any():
+            return table.statements[int(statements[joins][0])]
         sources, targets, cosines = self.synonyms
-        alike = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == other)
-        strength = 10 * min(float(cosines[alike][0]), 1.0)
+        is_pair = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == other)
+        strength = 10 * min(float(cosines[is_pair][0]), 1.0)
         return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength)
 
 
@@ -191,13 +222,14 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
     """HippoRAG's phrases and facts, of the source's triples, which the store keeps: extracting them may take long."""
 
     def write(folder: Path) -> None:
-        columns = {each.name: [getattr(t, each.name) for t in kb.extraction.triples] for each in fields(Triple)}
+        names = [each.name for each in fields(Triple)]
+        columns = {name: [getattr(triple, name) for triple in kb.extraction.triples] for name in names}
         pq.write_table(pa.table(columns), folder / "triples.parquet")
 
     def built() -> PhraseTable:
         key = {"corpus": kb.corpus.fingerprint, "source": kb.source.fingerprint, "rules": VERSION}
-        kept = pq.read_table(kb.store.entry("phrases", key, write) / "triples.parquet")
-        return PhraseTable.build((Triple(**row) for row in kept.to_pylist()), kb.corpus)
+        stored = pq.read_table(kb.store.entry("phrases", key, write) / "triples.parquet")
+        return PhraseTable.build((Triple(**row) for row in stored.to_pylist()), kb.corpus)
 
     return kb.cached("phrases", built, from_graph=True)
 
@@ -217,8 +249,8 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
 
     def built() -> PhraseGraph:
         table = phrases(kb)
-        named = hashlib.sha256("\n".join(table.phrases).encode()).hexdigest()
-        key = {"phrases": named, "encoder": kb.embedder.fingerprint(kb.store), "threshold": threshold}
+        digest = hashlib.sha256("\n".join(table.phrases).encode()).hexdigest()
+        key = {"phrases": digest, "encoder": kb.embedder.fingerprint(kb.store), "threshold": threshold}
 
         def write(folder: Path) -> None:  # a phrase of two letters or digits starts no synonym, an empty one ends none
             lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])

@@ -52,7 +52,7 @@ class FactNotes(Notes):
     phrases: tuple[tuple[str, float], ...] | None = None
 
 
-class Linked(NamedTuple):
+class Start(NamedTuple):
     """The phrases that the walk of a query starts from, the most important first, their weights, and the evidence."""
 
     phrases: IntArray
@@ -60,7 +60,7 @@ class Linked(NamedTuple):
     notes: Notes
 
     @classmethod
-    def of(cls, weights: Mapping[int, float], notes: Notes) -> Linked:
+    def of(cls, weights: Mapping[int, float], notes: Notes) -> Start:
         """From phrase -> weight."""
         return cls(np.array(list(weights), dtype=np.int64), np.array(list(weights.values())), notes)
 
@@ -68,7 +68,7 @@ class Linked(NamedTuple):
         return len(self.phrases) > 0
 
 
-class PhraseWalk(WalkOrDense[Linked]):
+class PhraseWalk(WalkOrDense[Start]):
     """Walks from phrases; `passages` says whether the walk enters passages too, `nothing` why a query has no phrase."""
 
     damping: float
@@ -88,22 +88,26 @@ class PhraseWalk(WalkOrDense[Linked]):
 
     def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
         """(n_nodes,) for each restart; with a mask over its passages and only the phrases they state."""
-        graph, scopes = self.graph.walked(self.passages), [self.graph.scope(mask, self.passages) for mask in masks]
-        return [found.dense(graph.n_nodes) for found in walks(graph, restarts, self.damping, scopes=scopes)]
+        graph = self.graph.walked(self.passages)
+        scopes = [self.graph.scope(mask, self.passages) for mask in masks]
+        return [shares.dense(graph.n_nodes) for shares in walks(graph, restarts, self.damping, scopes=scopes)]
 
     def ranking(
-        self, query: Query, k: int, link: Linked, mask: IntArray | None, rows: IntArray, **parts: FloatArray
+        self, query: Query, k: int, start: Start, mask: IntArray | None, rows: IntArray, **parts: FloatArray
     ) -> Ranking:
         """Some passages by `parts`, (n_passages,) each, and how the walk came to them."""
-        graph, ranked = self.graph, by_columns(self.kb, query, rows, parts, link.notes, k)
-        return replace(ranked, paths=LatePaths(partial(graph.ways, link.phrases, ranked.rows, mask), graph.triples))
+        ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
+        ways = partial(self.graph.ways, start.phrases, ranking.rows, mask)
+        return replace(ranking, paths=LatePaths(ways, self.graph.triples))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the linked phrases lead to, by however long a walk."""
-        (link,), (mask,), graph = self.link([query]), self.kb.candidates([query]), self.graph
-        if not link:
+        graph = self.graph
+        (start,) = self.link([query])
+        (mask,) = self.kb.candidates([query])
+        if not start:
             return (step("linked", "entity not linked", "nothing was linked: dense ranking"),)
-        reached, _ = graph.walked(self.passages).reached(link.phrases, within=graph.scope(mask, self.passages))
+        reached, _ = graph.walked(self.passages).reached(start.phrases, within=graph.scope(mask, self.passages))
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         rows = graph.table.passages.of_all(reached[reached < graph.n_phrases])
         return (step("linked", "entity not linked", why, rows),)
@@ -125,35 +129,42 @@ class HippoRAG(PhraseWalk):
     passages = False
     nothing = "the query names nothing"
 
-    def link(self, queries: Sequence[Query]) -> list[Linked]:
+    def link(self, queries: Sequence[Query]) -> list[Start]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
-        table, kb = memory.phrases(self.kb), self.kb
+        kb = self.kb
+        table = memory.phrases(kb)
         if not table.phrases:
-            return [Linked.of({}, NameNotes())] * len(queries)
-        names, links = [], list[Linked]()
-        for query, spelt in zip(queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries), strict=True):
-            spans = phrases(query.text) or sorted(link.span for link in spelt)
-            names.append(list(dict.fromkeys(query.text[slice(*span)] for span in spans))[:MAX_NAMES])
-        scopes = [None if rows is None else table.stated_in(rows)[1] for rows in kb.candidates(queries)]
-        for found in nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes=scopes):
-            weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in found}
-            nearest = tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found)
-            restart = {table.phrases[phrase]: weight for phrase, weight in weights.items()}
-            links.append(Linked.of(weights, NameNotes("pagerank", "graph", names=nearest, restart=restart)))
-        return links
+            return [Start.of({}, NameNotes())] * len(queries)
+        links = NGramLinker(kb, limit=MAX_NAMES).link_batch(queries)
+        names = [_names(query.text, [link.span for link in spelt]) for query, spelt in zip(queries, links, strict=True)]
+        scopes = [None if mask is None else table.stated_in(mask)[1] for mask in kb.candidates(queries)]
+        starts = []
+        for nearest in nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes=scopes):
+            weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in nearest}
+            notes = NameNotes(
+                "pagerank",
+                "graph",
+                names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in nearest),
+                restart={table.phrases[phrase]: weight for phrase, weight in weights.items()},
+            )
+            starts.append(Start.of(weights, notes))
+        return starts
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
+    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
         """Start at each phrase with its specificity; passages whose phrases the walk does not reach are no hits."""
-        members, n, masks = memory.phrases(self.kb).passages, len(self.kb.corpus), self.kb.candidates(queries)
-        walked = self.pagerank([NodeWeights.of(link.phrases, link.weights) for link in starts], masks)
+        members = memory.phrases(self.kb).passages
+        n_passages = len(self.kb.corpus)
+        masks = self.kb.candidates(queries)
+        walked = self.pagerank([NodeWeights.of(start.phrases, start.weights) for start in starts], masks)
         rankings = []
-        for query, link, mask, shares in zip(queries, starts, masks, walked, strict=True):
+        for query, start, mask, shares in zip(queries, starts, masks, walked, strict=True):
             mass = shares[members.owners]
-            sums = np.bincount(members.others, weights=mass, minlength=n).astype(np.float64)
-            reached = np.bincount(members.others[mass > 0], minlength=n).astype(np.float64)
+            sums = np.bincount(members.others, weights=mass, minlength=n_passages).astype(np.float64)
+            reached = np.bincount(members.others[mass > 0], minlength=n_passages).astype(np.float64)
             rows = np.flatnonzero(sums > 0)
-            rows = rows if mask is None else np.intersect1d(rows, mask)
-            rankings.append(self.ranking(query, k, link, mask, rows, pagerank=sums, phrases=reached))
+            if mask is not None:
+                rows = np.intersect1d(rows, mask)
+            rankings.append(self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=reached))
         return rankings
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
@@ -188,56 +199,84 @@ class HippoRAG2(PhraseWalk):
         """Encode the queries and the facts; linking all queries would call the filter."""
         VectorRetriever.prepare(self, queries)
 
-    def link(self, queries: Sequence[Query]) -> list[Linked]:
+    def link(self, queries: Sequence[Query]) -> list[Start]:
         """The phrases of the facts nearest to each query; none for an empty query."""
-        table, kb, links = memory.phrases(self.kb), self.kb, [Linked.of({}, FactNotes())] * len(queries)
+        kb = self.kb
+        table = memory.phrases(kb)
+        starts = [Start.of({}, FactNotes())] * len(queries)
         if not table.facts or not queries:
-            return links
+            return starts
+        scopes = [None if mask is None else table.stated_in(mask)[0] for mask in kb.candidates(queries)]
         vectors, index = kb.encode_queries(queries), memory.fact_vectors(kb)
-        scopes = [None if rows is None else table.stated_in(rows)[0] for rows in kb.candidates(queries)]
-        nearest, farthest = index.search(vectors, self.link_top_k, scopes), index.search(-vectors, 1, scopes)
+        nearest = index.search(vectors, self.link_top_k, scopes)
+        farthest = index.search(-vectors, 1, scopes)
         for i, (facts, cosines) in enumerate(nearest):
             if len(facts) and queries[i].text.strip():
-                scores = min_max(cosines, -farthest[i][1][0], cosines[0])
-                links[i] = self._linked(queries[i], dict(zip(facts.tolist(), scores.tolist(), strict=True)))
-        return links
+                least = -farthest[i][1][0]
+                scores = min_max(cosines, least, cosines[0])
+                starts[i] = self._start(queries[i], dict(zip(facts.tolist(), scores.tolist(), strict=True)))
+        return starts
 
-    def _linked(self, query: Query, facts: Mapping[int, float]) -> Linked:
+    def _start(self, query: Query, facts: Mapping[int, float]) -> Start:
         """The facts, best first, that pass the filter, and their phrases by mean score · specificity."""
         table = memory.phrases(self.kb)
-        if self.fact_filter is not None:
-            kept = list(dict.fromkeys(self.fact_filter(query.text, [table.facts[fact] for fact in facts])))
-            if strangers := [at for at in kept if not 0 <= at < len(facts)]:
-                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
-            facts = dict(list(facts.items())[at] for at in kept)
-        sums: dict[int, list[float]] = {}
+        facts = self._filtered(query, facts)
+        scores: dict[int, list[float]] = {}
         for fact, score in facts.items():
             for phrase in table.ends[fact].tolist():
-                sums.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
-        means = {phrase: sum(values) / len(values) for phrase, values in sums.items()}
+                scores.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
+        means = {phrase: sum(values) / len(values) for phrase, values in scores.items()}
         best = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
         weights = {phrase: means[phrase] for phrase in best if means[phrase] > 0}
-        said = tuple((table.facts[fact], score) for fact, score in facts.items())
-        phrases = tuple((table.phrases[phrase], weight) for phrase, weight in weights.items())
-        return Linked.of(weights, FactNotes("pagerank", "graph", facts=said, phrases=phrases))
+        notes = FactNotes(
+            "pagerank",
+            "graph",
+            facts=tuple((table.facts[fact], score) for fact, score in facts.items()),
+            phrases=tuple((table.phrases[phrase], weight) for phrase, weight in weights.items()),
+        )
+        return Start.of(weights, notes)
 
-    def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[list[NodeWeights], FloatArray]:
+    def _filtered(self, query: Query, facts: Mapping[int, float]) -> Mapping[int, float]:
+        """The facts that the filter keeps, in its order."""
+        if self.fact_filter is None:
+            return facts
+        codes = list(facts)
+        table = memory.phrases(self.kb)
+        positions = dict.fromkeys(self.fact_filter(query.text, [table.facts[code] for code in codes]))
+        for position in positions:
+            if not 0 <= position < len(codes):
+                raise ValueError(f"fact_filter kept fact {position} of {len(codes)}; positions count from 0.")
+        return {codes[position]: facts[codes[position]] for position in positions}
+
+    def restarts(self, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[list[NodeWeights], FloatArray]:
         """Where the walks start, not scaled; every passage's cosine, (n_queries, n_passages)."""
-        cosines, restarts, n = all_cosines(self.kb.encode_queries(queries), self.kb.vectors), [], self.graph.n_phrases
-        for link, similar, mask in zip(links, cosines, self.kb.candidates(queries), strict=True):
-            rows = np.arange(len(similar)) if mask is None else mask
-            faint = self.passage_weight * min_max(similar[rows])
-            restarts.append(NodeWeights.of(np.append(link.phrases, n + rows), np.append(link.weights, faint)))
+        cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
+        restarts = []
+        for start, similarity, mask in zip(starts, cosines, self.kb.candidates(queries), strict=True):
+            rows = np.arange(len(similarity)) if mask is None else mask
+            faint = self.passage_weight * min_max(similarity[rows])
+            nodes = np.append(start.phrases, self.graph.n_phrases + rows)
+            restarts.append(NodeWeights.of(nodes, np.append(start.weights, faint)))
         return restarts, cosines
 
-    def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
+    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
         """Start at the linked phrases and, faintly, at every passage by its cosine; all passages are ranked."""
-        (restarts, cosines), masks = self.restarts(queries, starts), self.kb.candidates(queries)
-        rankings, walked, n = [], self.pagerank(restarts, masks), self.graph.n_phrases
-        nodes = n + np.arange(len(self.kb.corpus))
-        for at, (query, link, mask) in enumerate(zip(queries, starts, masks, strict=True)):
-            shares, began = walked[at][n:], restarts[at].at(nodes) / restarts[at].weights.sum()
+        restarts, cosines = self.restarts(queries, starts)
+        masks = self.kb.candidates(queries)
+        walked = self.pagerank(restarts, masks)
+        n_phrases = self.graph.n_phrases
+        passages = n_phrases + np.arange(len(self.kb.corpus))
+        rankings = []
+        for i, (query, start, mask) in enumerate(zip(queries, starts, masks, strict=True)):
+            shares = walked[i][n_phrases:]
+            restart = restarts[i].at(passages) / restarts[i].weights.sum()
             rows = top_with_ties(shares, k) if mask is None else mask
-            parts = {"pagerank": shares, "restart": began, "cosine": cosines[at]}
-            rankings.append(self.ranking(query, k, link, mask, rows, **parts))
+            parts = {"pagerank": shares, "restart": restart, "cosine": cosines[i]}
+            rankings.append(self.ranking(query, k, start, mask, rows, **parts))
         return rankings
+
+
+def _names(text: str, spelt: Sequence[tuple[int, int]]) -> list[str]:
+    """The first phrases of a query; the names that it spells out if it has no phrase."""
+    spans = phrases(text) or sorted(spelt)
+    return list(dict.fromkeys(text[start:end] for start, end in spans))[:MAX_NAMES]

@@ -8,7 +8,7 @@ wrote, preambles and blank parts included: the trees follow from these letters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.paths import surroundings
+from kg2rag.knowledge.graph.paths import Surroundings, surroundings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.published.kg2rag import released
 from kg2rag.retrievers.published.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, triplets
@@ -114,19 +114,24 @@ class KG2RAGOfficial(VectorRetriever):
     @cached_property
     def undone(self) -> frozenset[str]:
         """The departures that are undone."""
-        return frozenset(DEPARTURES if self.paper == "all" else filter(None, self.paper.split("+")))
+        if self.paper == "all":
+            return frozenset(DEPARTURES)
+        return frozenset(filter(None, self.paper.split("+")))
 
     @cached_property
     def scorer(self) -> Reranker:
         """The reranker itself."""
-        return named(self.reranker, self.kb) if isinstance(self.reranker, str) else self.reranker
+        if isinstance(self.reranker, str):
+            return named(self.reranker, self.kb)
+        return self.reranker
 
     @property
     def remark(self) -> str:
         """That its triples are not what the released code reads, for tables; empty where they are."""
+        if self.kb.extraction.raw is not None:
+            return ""
         source = type(self.kb.source).__name__  # only the class: its repr may name folders
-        other = f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
-        return other if self.kb.extraction.raw is None else ""
+        return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and, where a bi-encoder will read them, the tree strings."""
@@ -141,102 +146,158 @@ class KG2RAGOfficial(VectorRetriever):
         plans = self.plan(queries)
         if self.organisation:
             pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
-            chosen = list(map(self.select, queries, plans, score_batches(self.scorer, pairs)))
+            selections = list(map(self.select, queries, plans, score_batches(self.scorer, pairs)))
         else:
-            chosen = [(dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans]
-        return [self._ranking(*parts, k) for parts in zip(queries, plans, chosen, strict=True)]
+            selections = [(dict.fromkeys(plan.nodes, UNCHOSEN), "not organised") for plan in plans]
+        return [self._ranking(*columns, k) for columns in zip(queries, plans, selections, strict=True)]
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        found = dense_over(self.kb).search(vectors, self.seeds, masks)
-        return list(map(self._plan, queries, vectors, masks, found))
+        nearest = dense_over(self.kb).search(vectors, self.seeds, masks)
+        return list(map(self._plan, queries, vectors, masks, nearest))
 
-    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, top: tuple[IntArray, FloatArray]) -> QueryPlan:
-        seeds = dict(zip(*(each.tolist() for each in top), strict=True))
-        pool, corpus = released.pool_of(self.kb, query.candidates), self.kb.corpus
-        appended, facts = self._expanded(seeds, pool, vector, mask)
+    def _plan(
+        self, query: Query, vector: Matrix, mask: IntArray | None, nearest: tuple[IntArray, FloatArray]
+    ) -> QueryPlan:
+        seed_rows, cosines = nearest
+        seeds = dict(zip(seed_rows.tolist(), cosines.tolist(), strict=True))
+        pool = released.pool_of(self.kb, query.candidates)
+        around = self._surroundings(seeds, mask)
+        appended = self._appended(seeds, pool, around, vector)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
-        # By passage in the order of the nodes; if the order is only by similarity, equal scores by corpus position.
-        depth_first = "edge_order" in self.undone
-        listed = sorted(nodes, key=lambda row: (-nodes[row], row)) if depth_first else nodes
-        place = {corpus.ids[row]: i for i, row in enumerate(listed)}
-        facts = [triple for row in nodes for triple in pool.stated[row]] if facts is None else facts
-        facts.sort(key=lambda fact: place[fact.passage_id])
-        rows, mentioned = [corpus.row(fact.passage_id) for fact in facts], list[str]()
+        facts = self._facts(nodes, pool, around)
+        rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
+        mentioned: list[str] = []
         if "query_edges" not in self.undone:  # by these passages' titles, not by all that the question may be about
             mentioned = released.mentioned_names(query.text, [pool.titles[row] for row in nodes], facts)
-        edges = [(fact.head.strip(), fact.tail.strip()) for fact in facts]
-        grown = released.depth_first_trees if depth_first else released.iteration_trees
-        trees = grown(edges, np.array([nodes[row] for row in rows]), mentioned)
-        if "rerank_on" in self.undone:
-            texts = [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
-        else:
-            stated, joined = pool.stated if self.mode == "musique" else None, joined_texts(self.kb)
-            read = [[rows[i] for i in tree] for tree in trees]
-            texts = [released.tree_text(own, joined, stated, self.max_characters) for own in read]
+        trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
+        texts = self._texts(trees, facts, rows, pool)
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
-    def _expanded(
-        self, seeds: dict[int, float], pool: TitlePool, vector: Matrix, mask: IntArray | None
-    ) -> tuple[dict[int, float], list[Triple] | None]:
-        """The appended passages with their scores, and the triples among all if not simply theirs."""
-        graph, facts = self.kb.graph, None
-        brought, score = released.title_walk(seeds, pool)
+    def _surroundings(self, seeds: Collection[int], mask: IntArray | None) -> Surroundings | None:
+        """The triples around the seeds, breadth-first; None if the expansion follows titles, or there is none."""
+        if not self.expansion or "expansion" not in self.undone:
+            return None
+        return surroundings(self.kb.graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
+
+    def _appended(
+        self, seeds: Mapping[int, float], pool: TitlePool, around: Surroundings | None, vector: Matrix
+    ) -> dict[int, float]:
+        """The appended passages with their scores."""
         if not self.expansion:
-            brought = {}
-        elif "expansion" in self.undone:
-            around = surroundings(graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
-            facts = [graph.triple(index) for index in around.triples.tolist()]
-            reached = np.unique(graph.triples.passages[around.triples]).tolist()
-            brought = {row: pool.titles[row] for row in reached if row not in seeds}
-        if "expanded_score" not in self.undone:
-            return {row: score(title) for row, title in brought.items()}, facts
-        cosines = dense_over(self.kb).cosines(vector, np.array(list(brought), dtype=np.int64))
-        return dict(zip(brought, cosines.tolist(), strict=True)), facts
+            return {}
+        title_of, title_scores = released.title_walk(seeds, pool)
+        if around is not None:
+            reached = np.unique(self.kb.graph.triples.passages[around.triples]).tolist()
+            title_of = {row: pool.titles[row] for row in reached if row not in seeds}
+        if "expanded_score" in self.undone:
+            cosines = dense_over(self.kb).cosines(vector, np.array(list(title_of), dtype=np.int64))
+            return dict(zip(title_of, cosines.tolist(), strict=True))
+        return {row: title_scores.smoothed(title) for row, title in title_of.items()}
+
+    def _facts(self, nodes: Mapping[int, float], pool: TitlePool, around: Surroundings | None) -> list[Triple]:
+        """The triples among the passages, by passage in the order of the nodes.
+
+        If that order is only by similarity, as the paper has it, equal scores are ordered by corpus position.
+        """
+        if around is None:
+            facts = [triple for row in nodes for triple in pool.stated[row]]
+        else:
+            facts = [self.kb.graph.triple(index) for index in around.triples.tolist()]
+        rows = list(nodes)
+        if "edge_order" in self.undone:
+            rows.sort(key=lambda row: (-nodes[row], row))
+        place = {self.kb.corpus.ids[row]: number for number, row in enumerate(rows)}
+        return sorted(facts, key=lambda fact: place[fact.passage_id])
+
+    def _trees(self, facts: Sequence[Triple], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+        """The facts of each spanning tree."""
+        edges = [(fact.head.strip(), fact.tail.strip()) for fact in facts]
+        if "edge_order" in self.undone:
+            return released.depth_first_trees(edges, weights, mentioned)
+        return released.iteration_trees(edges, weights, mentioned)
+
+    def _texts(
+        self, trees: Sequence[Sequence[int]], facts: Sequence[Triple], rows: Sequence[int], pool: TitlePool
+    ) -> list[str]:
+        """What the reranker reads of each tree."""
+        if "rerank_on" in self.undone:
+            return [triplets([facts[i] for i in tree], self.max_characters) for tree in trees]
+        stated = pool.stated if self.mode == "musique" else None
+        texts = joined_texts(self.kb)
+        return [released.tree_text([rows[i] for i in tree], texts, stated, self.max_characters) for tree in trees]
 
     def select(self, query: Query, plan: QueryPlan, scores: FloatArray) -> Selection:
         """The passages of a query, at most `context`, by the scores of its trees."""
         trees = [[(i, plan.rows[i]) for i in tree] for tree in plan.trees]
-        nodes, by_cosine = list(plan.nodes), "refill" in self.undone
         chosen = taken(trees, scores, self.context, whole="overflow" not in self.undone)
-        if by_cosine:
-            linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
-            fill = sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
-        else:  # all are reranked one by one where there is no tree, the rest where trees gave too few
-            too_few = len(chosen) < self.context // 2 or not trees
-            rest = [row for row in nodes if row not in chosen] if too_few else []
-            pairs = [(query.text, joined_texts(self.kb)[row]) for row in rest]
-            best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context].tolist()
-            # The released code looks the positions of the rest up in the list of all.
-            fill = [(nodes if trees else rest)[at] for at in best]
+        if "refill" in self.undone:
+            fill = self._without_triples(plan)
+            note = "" if trees else "no triple among the passages: ordered by similarity"
+        else:
+            fill = self._reranked(query, plan, chosen)
+            note = "the trees did not fill the context: the reranker added the others" if fill else ""
+            if not trees:
+                note = "no triple among the passages: ordered by the reranker"
         rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
-        if "order" not in self.undone and (trees or by_cosine):
-            rows = [row for row in nodes if row in rows]
-        note = "the trees did not fill the context: the reranker added the others" if fill and not by_cosine else ""
-        if not trees:
-            note = f"no triple among the passages: ordered by {'similarity' if by_cosine else 'the reranker'}"
+        is_reranked = not trees and "refill" not in self.undone
+        if "order" not in self.undone and not is_reranked:
+            rows = [row for row in plan.nodes if row in rows]
         return {row: chosen.get(row, UNCHOSEN) for row in rows}, note
 
+    def _without_triples(self, plan: QueryPlan) -> list[int]:
+        """The passages that state no triple between two entities, by score."""
+        linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
+        return sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
+
+    def _reranked(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> list[int]:
+        """The passages that fill the places where trees gave fewer than half; all passages if there is no tree."""
+        if plan.trees and len(chosen) >= self.context // 2:
+            return []
+        nodes = list(plan.nodes)
+        texts = joined_texts(self.kb)
+        pairs = [(query.text, texts[row]) for row in nodes if row not in chosen]
+        best = np.argsort(-score_batches(self.scorer, [pairs])[0], kind="stable")[: self.context]
+        return [nodes[position] for position in best.tolist()]  # positions among the others, in the list of all: theirs
+
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
-        (chosen, note), corpus = selection, self.kb.corpus
-        rows, sentences = list(chosen), self.mode == "hotpotqa"
-        if "order" not in self.undone:  # by title in order of first appearance; sentences of one title by their number
-            first = {title: at for at, title in enumerate(dict.fromkeys(corpus.titles[row] for row in rows))}
-            rows.sort(key=lambda row: (first[corpus.titles[row]], corpus[row].position if sentences else 0))
+        chosen, note = selection
+        rows = list(chosen)
+        if "order" not in self.undone:
+            rows = self._by_title(rows)
         paths: dict[int, tuple[Triple, ...]] = dict.fromkeys(rows, ())
-        for i in (fact for tree in plan.trees for fact in tree):
-            if plan.rows[i] in paths:
-                paths[plan.rows[i]] += (plan.facts[i],)
-        nodes, scores = np.array(list(plan.nodes), dtype=np.int64), np.array(list(plan.nodes.values()))
-        parts = {"seed": slice(plan.n_seeds), "expand": slice(plan.n_seeds, None)}
-        groups = {stage: (nodes[at], scores[at], {"node": scores[at]}) for stage, at in parts.items()}
+        for tree in plan.trees:
+            for i in tree:
+                if plan.rows[i] in paths:
+                    paths[plan.rows[i]] += (plan.facts[i],)
+        notes = OfficialNotes(
+            warning=note,
+            expanded=len(plan.nodes) - plan.n_seeds,
+            trees=len(plan.trees),
+            filled=sum(choice is UNCHOSEN for choice in chosen.values()),
+            mentioned=tuple(plan.mentioned),
+        )
+        nodes = self._nodes(query, plan)
+        return placed(nodes, {row: chosen[row] for row in rows}, paths, notes).top(k)
+
+    def _by_title(self, rows: Sequence[int]) -> list[int]:
+        """By title in order of first appearance; sentences of a title by their number."""
+        corpus = self.kb.corpus
+        titles = list(dict.fromkeys(corpus.titles[row] for row in rows))
+        if self.mode == "hotpotqa":
+            return sorted(rows, key=lambda row: (titles.index(corpus.titles[row]), corpus[row].position))
+        return sorted(rows, key=lambda row: titles.index(corpus.titles[row]))
+
+    def _nodes(self, query: Query, plan: QueryPlan) -> Ranking:
+        """Seeds and appended passages, by the score by which the code lists them."""
+        rows = np.array(list(plan.nodes), dtype=np.int64)
+        scores = np.array(list(plan.nodes.values()))
+        groups = {}
+        for stage, places in {"seed": slice(plan.n_seeds), "expand": slice(plan.n_seeds, None)}.items():
+            groups[stage] = (rows[places], scores[places], {"node": scores[places]})
         notes = Notes(source={"seed": "dense", "expand": "graph"})
-        listed = Ranking.from_groups(query.id, groups, corpus.ids, {}, notes)
-        filled, added = sum(choice is UNCHOSEN for choice in chosen.values()), len(nodes) - plan.n_seeds
-        seen = tuple(plan.mentioned)
-        said = OfficialNotes(warning=note, expanded=added, trees=len(plan.trees), filled=filled, mentioned=seen)
-        return placed(listed, {row: chosen[row] for row in rows}, paths, said).top(k)
+        return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, {}, notes)
 
     @property
     def most(self) -> int:
@@ -245,8 +306,10 @@ class KG2RAGOfficial(VectorRetriever):
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
-        (plan,), by_triples = self.plan([query]), not self.expansion or "expansion" in self.undone
-        led = f"triple within hops = {self.hops}" if by_triples else "title that was followed"
+        (plan,) = self.plan([query])
+        led = "title that was followed"
+        if not self.expansion or "expansion" in self.undone:
+            led = f"triple within hops = {self.hops}"
         away = f"none of the {self.seeds} seeds, and no {led} brought it"
         treeless = "in no spanning tree, and no free place was filled with it"
         passed_over = f"its tree is none of those that filled the {self.context} places"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,8 +67,9 @@ class Expand(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
-        vectors = self.kb.encode_queries(queries) if queries else ()
-        return list(map(self._expand, rankings, vectors, self.kb.candidates(queries)))
+        if not queries:
+            return []
+        return list(map(self._expand, rankings, self.kb.encode_queries(queries), self.kb.candidates(queries)))
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph, table = self.kb.graph, self.kb.graph.triples
@@ -76,24 +77,32 @@ class Expand(Stage):
         passages = table.passages[around.triples].astype(np.int64)
         hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
         order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
-        found, first = np.unique(passages[order], return_index=True)
-        new = order[first[~np.isin(found, ranking.rows)]]
-        rows, blank, old = np.append(ranking.rows, passages[new]), np.full(len(new), np.nan), np.zeros(len(ranking))
+        reached, first = np.unique(passages[order], return_index=True)
+        new = order[first[~np.isin(reached, ranking.rows)]]
+        rows = np.append(ranking.rows, passages[new])
         cosines = self.kb.dense.cosines(vector, rows)
-        given = old if ranking.stage_codes is None else ranking.stage_codes
-        parts = {name: np.append(column, blank) for name, column in ranking.score_parts.items()}
-        ends = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
-        notes = ExpandNotes("cosine", {**sources(ranking), "expand": "graph"}, inputs=(ranking.notes,))
+        parts = {name: np.append(column, np.full(len(new), np.nan)) for name, column in ranking.score_parts.items()}
+        parts["cosine"] = cosines
+        parts["hop"] = np.append(np.zeros(len(ranking)), 1.0 + hops[new])
+        stage_codes = np.zeros(len(ranking)) if ranking.stage_codes is None else ranking.stage_codes
+        last_triples = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
+        notes = ExpandNotes(
+            "cosine",
+            {**sources(ranking), "expand": "graph"},
+            inputs=(ranking.notes,),
+            expanded=len(new),
+            subgraph=tuple(around.triples.tolist()),
+        )
         return Ranking.from_scores(
             ranking.query_id,
             rows,
             cosines,
             ranking.ids,
             stages=(*ranking.stages, "expand"),
-            stage_codes=np.append(given, np.full(len(new), len(ranking.stages))),
-            score_parts={**parts, "cosine": cosines, "hop": np.append(old, 1.0 + hops[new])},
-            paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
-            notes=replace(notes, expanded=len(new), subgraph=tuple(around.triples.tolist())),
+            stage_codes=np.append(stage_codes, np.full(len(new), len(ranking.stages))),
+            score_parts=parts,
+            paths=first_of(TriplePaths(graph, last_triples, around.path), ranking.paths),
+            notes=notes,
         )
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
@@ -128,14 +137,15 @@ def taken(trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, contex
     A tree with more passages than there are places gives its first ones; it ends the choice where `whole`.
     """
     chosen: Chosen = {}
-    for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
+    for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
         fresh: Chosen = {}
-        for position, row in (edge for edge in trees[tree] if edge[1] not in chosen):
-            fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
-        free = context - len(chosen)
-        if whole and len(fresh) > free:
+        for position, row in trees[tree]:
+            if row not in chosen:
+                fresh.setdefault(row, TreeChoice(tree, rank, float(scores[tree]), position))
+        n_free = context - len(chosen)
+        if whole and len(fresh) > n_free:
             break
-        chosen.update(list(fresh.items())[:free])
+        chosen.update(list(fresh.items())[:n_free])
     return chosen
 
 
@@ -144,7 +154,7 @@ UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree g
 
 def triplets(facts: Iterable[Triple], limit: int | None) -> str:
     """The triplet representation of a tree, cut to `limit` characters."""
-    return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in facts)[:limit]
+    return " ".join(f"<{fact.head}, {fact.relation}, {fact.tail}>" for fact in facts)[:limit]
 
 
 @dataclass(frozen=True)
@@ -157,11 +167,20 @@ class TreeNotes(Notes):
 
 def placed(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray) -> Ranking:
     """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
-    rows, places = np.array(list(chosen), dtype=np.int64), np.arange(1, len(chosen) + 1, dtype=np.float64)
-    ranks, scores = np.array([(choice.rank, choice.score) for choice in chosen.values()]).reshape(-1, 2).T
-    parts = {"place": places, **parts, "tree": ranks, "reranker": scores}
-    said = {"formula": "1 / place", "score_parts": parts, "paths": paths, "notes": notes}
-    return rescored(ranking, rows, 1.0 / places, max(len(rows), 1), **said)  # type: ignore[arg-type]
+    rows = np.array(list(chosen), dtype=np.int64)
+    places = np.arange(1, len(chosen) + 1, dtype=np.float64)
+    ranks = np.array([choice.rank for choice in chosen.values()], dtype=np.float64)
+    scores = np.array([choice.score for choice in chosen.values()], dtype=np.float64)
+    return rescored(
+        ranking,
+        rows,
+        1.0 / places,
+        max(len(rows), 1),
+        formula="1 / place",
+        score_parts={"place": places, **parts, "tree": ranks, "reranker": scores},
+        paths=paths,
+        notes=notes,
+    )
 
 
 class Forest(NamedTuple):
@@ -210,20 +229,27 @@ class Organise(RerankingStage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
-        return list(map(self._organised, rankings, *zip(*self._forests(queries, rankings), strict=True)))
+        forests = self._forests(queries, rankings)
+        return [self._organised(ranking, *forest) for ranking, forest in zip(rankings, forests, strict=True)]
 
     def _forests(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[tuple[Forest, Chosen]]:
         """The trees of each query, and the passages that they give."""
-        forests = list(map(self._forest, rankings, self.kb.encode_queries(queries))) if queries else []
+        if not queries:
+            return []
+        forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
-        found = []
+        chosen = []
         for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
-            trees = []
-            for edges in (tree.edges for tree in forest.trees):  # which are numbered from the heaviest
-                order = np.argsort(edges).tolist() if self.arrangement == "similarity" else range(len(edges))
-                trees.append([(at, int(forest.rows[edges[at]])) for at in order])
-            found.append((forest, taken(trees, scores, self.context, whole=self.whole_trees)))
-        return found
+            trees = [self._arranged(tree, forest.rows) for tree in forest.trees]
+            chosen.append(taken(trees, scores, self.context, whole=self.whole_trees))
+        return list(zip(forests, chosen, strict=True))
+
+    def _arranged(self, tree: Tree, rows: IntArray) -> list[tuple[int, int]]:
+        """(position, row) of the tree's edges in the order in which it gives its passages."""
+        positions = list(range(len(tree.edges)))
+        if self.arrangement == "similarity":
+            positions.sort(key=lambda position: tree.edges[position])  # edges are numbered from the heaviest
+        return [(position, int(rows[tree.edges[position]])) for position in positions]
 
     def _forest(self, ranking: Ranking, vector: Matrix) -> Forest:
         """From the triples that `Expand` found, or without it from those that the hits' passages state."""
@@ -231,7 +257,8 @@ class Organise(RerankingStage):
         if expanded is not None and expanded.subgraph is None:
             raise ValueError(f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew.")
         triples = stated_by(graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
-        cosines, weights = self.kb.dense.cosines(vector, ranking.rows), np.full(graph.n_passages, -np.inf)
+        cosines = self.kb.dense.cosines(vector, ranking.rows)
+        weights = np.full(graph.n_passages, -np.inf)
         weights[ranking.rows] = cosines
         rows = graph.triples.passages[triples].astype(np.int64)
         order = np.lexsort((triples, rows, -weights[rows]))
@@ -239,21 +266,22 @@ class Organise(RerankingStage):
         edges = triples[order]
         trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
         # A triple takes seven characters or more: none is written that would be cut.
-        written = [edges[tree.edges[: MAX_CHARACTERS // 7 + 1]].tolist() for tree in trees]
-        texts = [triplets(map(graph.triple, own), MAX_CHARACTERS) for own in written]
+        longest = MAX_CHARACTERS // 7 + 1
+        texts = [triplets(map(graph.triple, edges[tree.edges[:longest]].tolist()), MAX_CHARACTERS) for tree in trees]
         return Forest(cosines, edges, rows[order], trees, texts)
 
     def _organised(self, ranking: Ranking, forest: Forest, chosen: Chosen) -> Ranking:
-        filled, graph = list[int](), self.kb.graph
+        graph = self.kb.graph
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
+        filled: list[int] = []
         if not self.whole_trees:
-            proper = graph.triples.heads[forest.edges] != graph.triples.tails[forest.edges]
-            linking = forest.rows[proper].tolist()
-            rest = sorted(cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row))
-            filled = rest[: self.context - len(chosen)]
+            is_loop = graph.triples.heads[forest.edges] == graph.triples.tails[forest.edges]
+            linking = forest.rows[~is_loop].tolist()
+            treeless = sorted(cosine.keys() - {*chosen, *linking}, key=lambda row: (-cosine[row], row))
+            filled = treeless[: self.context - len(chosen)]
         rows = {**chosen, **dict.fromkeys(filled, UNCHOSEN)}
-        treeless = "the passages share no triple between two entities: no tree, ordered by cosine"
-        notes = TreeNotes(warning="" if forest.trees else treeless, trees=len(forest.trees), filled=len(filled))
+        no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
+        notes = TreeNotes(warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled))
         paths = TriplePaths(graph, chosen, forest.path)
         return placed(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
 
@@ -263,15 +291,16 @@ class Organise(RerankingStage):
         unread = f"below the first {self.depth} hits, which Organise reads"
         late = f"better trees took all {self.context} places"
         large = f"its tree has more passages than there were places, {self.context}"
-        read, traces = [trace.ranking.top(self.depth) for trace in before], []
+        read = [trace.ranking.top(self.depth) for trace in before]
+        traces = []
         for earlier, hits, (forest, chosen) in zip(before, read, self._forests(queries, read), strict=True):
-            after, turns = self._organised(hits, forest, chosen), {choice.tree for choice in chosen.values()}
-            held = [forest.rows[tree.edges] for tree in forest.trees]
-            came = [rows for number, rows in enumerate(held) if number in turns]
+            after = self._organised(hits, forest, chosen)
+            passages = [forest.rows[tree.edges] for tree in forest.trees]
+            used = {choice.tree for choice in chosen.values()}
             steps = (
                 step("read", "pruned", unread, hits.rows),
-                step("in a tree", "pruned", full, *held, after.rows),
-                step("its tree's turn", "pruned", late, *came, after.rows),
+                step("in a tree", "pruned", full, *passages, after.rows),
+                step("its tree's turn", "pruned", late, *(passages[tree] for tree in sorted(used)), after.rows),
                 step("placed", "pruned", large, after.rows),
             )
             traces.append(Trace(after, (*earlier.steps, *steps)))
@@ -302,4 +331,4 @@ def kg2rag(
     if not organisation:
         return expanded
     organise = Organise(kb, context, whole_trees, arrangement, named(reranker, kb), 1000 if expansion else seeds)
-    return expanded >> organise if expansion else Dense(kb) >> organise
+    return (expanded if expansion else Dense(kb)) >> organise

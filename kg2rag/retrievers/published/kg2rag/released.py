@@ -11,7 +11,7 @@ the released code has where no hash interferes. Facts are numbered in the order 
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -33,8 +33,8 @@ Edge = tuple[str, str]
 
 @lru_cache(maxsize=1024)
 def _grams(text: str, n: int) -> frozenset[str]:
-    joined = "".join(token for token in text.lower().split() if token not in string.punctuation)
-    return frozenset(joined[start : start + n] for start in range(len(joined) - n + 1))
+    letters = "".join(token for token in text.lower().split() if token not in string.punctuation)
+    return frozenset(letters[start : start + n] for start in range(len(letters) - n + 1))
 
 
 def mentions(question: str, name: str) -> bool:
@@ -43,10 +43,11 @@ def mentions(question: str, name: str) -> bool:
     >>> mentions("Who directed Ed Wood?", "Ed Wood")
     True
     """
-    if not (n := min(GRAM, len(name), len(question))):
+    n = min(GRAM, len(name), len(question))
+    if n == 0:
         return False
-    own = _grams(name, n)
-    return (len(own & _grams(question, n)) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
+    grams = _grams(name, n)
+    return (len(grams & _grams(question, n)) + SMOOTHING) / (len(grams) + SMOOTHING) >= THRESHOLD
 
 
 def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
@@ -55,13 +56,14 @@ def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Trip
     One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
-    names = [*titles, *(end.strip() for triple in triples for end in (triple.head, triple.tail))]
-    found = {name: None for name in dict.fromkeys(names) if mentions(question, name)}
-    relations = {label for label in {triple.relation.strip() for triple in triples} if mentions(question, label)}
+    ends = [end.strip() for triple in triples for end in (triple.head, triple.tail)]
+    names = dict.fromkeys(name for name in (*titles, *ends) if mentions(question, name))
+    relations = {triple.relation.strip() for triple in triples}
+    mentioned_relations = {relation for relation in relations if mentions(question, relation)}
     for triple in triples:
-        if triple.relation in relations and (triple.head in found or triple.tail in found):
-            found.update(dict.fromkeys((triple.head, triple.tail)))
-    return list(found)
+        if triple.relation in mentioned_relations and (triple.head in names or triple.tail in names):
+            names.update(dict.fromkeys((triple.head, triple.tail)))
+    return list(names)
 
 
 class TitlePool(NamedTuple):
@@ -79,30 +81,34 @@ class TitlePool(NamedTuple):
 def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None) -> TitlePool:
     """The pool of a question's candidates, in their order, or of the whole corpus."""
 
-    def pool() -> TitlePool:
+    def pool(rows: Iterable[int]) -> TitlePool:
         rows_of: dict[str, list[int]] = {}
-        for row in range(len(kb.corpus)) if candidates is None else map(kb.corpus.row, dict.fromkeys(candidates)):
+        for row in rows:
             rows_of.setdefault(kb.corpus.titles[row], []).append(row)
         return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb))
 
-    return kb.cached("title pool", pool) if candidates is None else pool()
+    if candidates is None:
+        return kb.cached("title pool", lambda: pool(range(len(kb.corpus))))
+    return pool(kb.corpus.row(id_) for id_ in dict.fromkeys(candidates))
 
 
 def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
     """(n_passages,) the triples of each, letter for letter, in the source's order. ValueError: it has cleaned ones."""
 
     def stated() -> list[list[Triple]]:
-        given = kb.extraction
-        if given.raw is None and any(cause.startswith("cleaned: ") for cause in given.notes):
+        extraction = kb.extraction
+        was_cleaned = any(cause.startswith("cleaned: ") for cause in extraction.notes)
+        if extraction.raw is None and was_cleaned:
             raise ValueError(
                 f"{kb.source!r} holds triples that were cleaned, and not the raw ones, which the released KG2RAG works "
                 "on. Build the knowledge base over the file itself: subkgs(FILE)."
             )
-        found: list[list[Triple]] = [[] for _ in kb.corpus.ids]
-        for triple in given.triples if given.raw is None else given.raw:
+        triples = extraction.triples if extraction.raw is None else extraction.raw
+        by_row: list[list[Triple]] = [[] for _ in kb.corpus.ids]
+        for triple in triples:
             if triple.passage_id:
-                found[kb.corpus.row(triple.passage_id)].append(triple)
-        return found
+                by_row[kb.corpus.row(triple.passage_id)].append(triple)
+        return by_row
 
     return kb.cached("stated triples", stated)
 
@@ -117,36 +123,77 @@ def joined_texts(kb: KnowledgeBase) -> list[str]:
     return kb.cached("joined texts", lambda: kb.corpus.joined(SEPARATOR, exact=True))
 
 
-def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], Callable[[str], float]]:
+class TitleScores:
+    """The scores that came to each title on a walk: those of seeds with it, and one with each mention."""
+
+    def __init__(self, seeds: Mapping[int, float], titles: Sequence[str]) -> None:
+        self._seed_scores = list(seeds.values())
+        self._scores: dict[str, list[float]] = {}
+        for row, score in seeds.items():
+            self.add(titles[row], score)
+
+    def add(self, title: str, score: float) -> None:
+        """One more score."""
+        self._scores.setdefault(title, []).append(score)
+
+    def mean(self, title: str) -> float:
+        """The mean of what came to a title."""
+        return _mean(self._scores[title])
+
+    def smoothed(self, title: str) -> float:
+        """The mean of what came to a title and, once, the mean of all seeds."""
+        return _mean([*self._scores.get(title, ()), _mean(self._seed_scores)])
+
+
+def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, str], TitleScores]:
     """From seeds, row -> score best first, to the titles that their triples name, and that all these passages name.
 
     Returns the passages to append, in the order in which titles came up, with the title that brought each; and the
-    score of a title: the mean of what came to it, with the mean of all seeds counted in once. A seed's title brings its
-    other passages if it is one of the two best or repeated in the first half, and no title without a triple does.
+    scores of the titles. A seed's title brings its other passages if it is one of the two best or repeated in the first
+    half of the seeds; a title without a triple brings none.
     """
-    listed = [pool.titles[row] for row in seeds]
-    heard: dict[str, list[float]] = {}  # title -> the scores that came to it: of seeds, and with each mention
-    for title, score in zip(listed, seeds.values(), strict=True):
-        heard.setdefault(title, []).append(score)
-    brings = {title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank]}
-    brings.update(sorted(heard, key=lambda title: -_mean(heard[title]))[:2])
-    named = [(title, score) for row, score in seeds.items() for title in pool.named(row) if title not in heard]
-    near = dict.fromkeys([*(title for title, _ in named), *heard])
-    for title, score in named:
-        heard.setdefault(title, []).append(score)
-    others = [(source, row) for source in near for row in pool.rows_of[source] if row not in seeds]
-    further = [(title, source) for source, row in others for title in pool.named(row) if title not in near]
-    for title, source in further:
-        heard.setdefault(title, []).append(_mean(heard[source]))
-    appended = {
-        row: title
-        for title in [*near, *dict.fromkeys(title for title, _ in further)]
-        if title in brings or title not in listed
-        if any(pool.stated[row] for row in pool.rows_of[title])
-        for row in pool.rows_of[title]
-        if row not in seeds
-    }
-    return appended, lambda title: _mean([*heard.get(title, ()), _mean(list(seeds.values()))])
+    seed_titles = [pool.titles[row] for row in seeds]
+    scores = TitleScores(seeds, pool.titles)
+    bringing = _bringing_seed_titles(seed_titles, scores)
+    named_by_seeds: dict[str, None] = {}
+    for row, score in seeds.items():
+        for title in pool.named(row):
+            if title not in seed_titles:
+                named_by_seeds[title] = None
+                scores.add(title, score)
+    near = dict.fromkeys([*named_by_seeds, *seed_titles])
+    named_further: dict[str, None] = {}
+    for source in near:
+        score = scores.mean(source)
+        for title in _named_beside_seeds(source, seeds, pool):
+            if title not in near:
+                named_further[title] = None
+                scores.add(title, score)
+    following = [title for title in near if title in bringing or title not in seed_titles]
+    return _unseeded_passages([*following, *named_further], seeds, pool), scores
+
+
+def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> set[str]:
+    """The two seed titles with the highest means, and those that repeat an earlier one in the first half."""
+    first_half = seed_titles[: len(seed_titles) // 2]
+    repeated = {title for rank, title in enumerate(first_half) if title in first_half[:rank]}
+    best = sorted(dict.fromkeys(seed_titles), key=lambda title: -scores.mean(title))[:2]
+    return repeated.union(best)
+
+
+def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> list[str]:
+    """The titles that the passages of a title name, but for those that are seeds."""
+    return [named for row in pool.rows_of[title] if row not in seeds for named in pool.named(row)]
+
+
+def _unseeded_passages(titles: Iterable[str], seeds: Collection[int], pool: TitlePool) -> dict[int, str]:
+    """Row -> title, of the passages that are no seeds, for titles with a triple."""
+    title_of: dict[int, str] = {}
+    for title in titles:
+        rows = pool.rows_of[title]
+        if any(pool.stated[row] for row in rows):
+            title_of.update((row, title) for row in rows if row not in seeds)
+    return title_of
 
 
 def _mean(scores: Sequence[float]) -> float:
@@ -171,9 +218,11 @@ def iteration_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Seque
     for vertex, _, fact in nx.maximum_spanning_tree(graph).edges(data="fact"):
         if fact is not None:
             tree_of[vertex].append(fact)
-    for (vertex, *others), tree in zip(components, trees, strict=True):
-        if not others:
-            tree.append(max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])["fact"])
+    for component, tree in zip(components, trees, strict=True):
+        if len(component) == 1:
+            (vertex,) = component
+            heaviest_loop = max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])
+            tree.append(heaviest_loop["fact"])
     return trees
 
 
@@ -205,12 +254,14 @@ def tree_text(
     `stated`: by row; after every passage come the first three triples of it and of all before it. None for no triples.
     `limit`: characters, None for all. Strings grow with the square of the tree, and rerankers read the beginning.
     """
-    text, relational = "", ""
+    text = ""
+    relational = ""
     for row in rows:
         text += texts[row]
-        if stated:
-            relational += ", ".join(f"{one.head} has/is {one.relation} {one.tail}" for one in stated[row][:3])
-            text += f" Relational facts: {relational}." if relational else ""
+        if stated is not None:
+            relational += ", ".join(f"{fact.head} has/is {fact.relation} {fact.tail}" for fact in stated[row][:3])
+            if relational:
+                text += f" Relational facts: {relational}."
         if limit is not None and len(text) > limit:
             return text[:limit]
     return text

@@ -19,7 +19,7 @@ from kg2rag.retrievers.designs.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.systems import build
-from kg2rag.types import Corpus, ParameterError, Passage, Query
+from kg2rag.types import Corpus, ParameterError, Passage, Query, Ranking
 
 TEXTS = {
     "handler": "an async handler that streams text and sends the response",
@@ -93,6 +93,22 @@ def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
     alone = ExpansionQueries(kb, hits=1).retrieve("streaming in React", 6)
     graph_alone = build("dynamic_hybrid", kb, weights=[0, 0, 0, 1], **graph)
     assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
+
+
+def test_each_side_is_asked_once_for_the_batch_and_not_where_its_weight_is_0(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def record(pattern: Pattern, queries: Sequence[Query], k: int) -> list[Ranking]:
+        asked.append([query.id for query in queries])
+        return BM25(pattern.kb).retrieve_batch(queries, k)
+
+    monkeypatch.setattr(Pattern, "retrieve_batch", record)
+    texts = {"typo": "STreamingTxtResp", "prose": "How do I implement real-time AI chat in React?", "name": "useChat"}
+    rankings = DynamicHybrid(kb).retrieve_batch([Query(id_, text) for id_, text in texts.items()], 3)
+    assert [ranking.notes.weights["pattern"] for ranking in rankings] == [0.6, 0.0, 0.3]
+    assert asked == [["typo", "name"]]
 
 
 def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:

@@ -82,6 +82,20 @@ def test_stars_that_stand_for_nothing_are_no_wildcards(rules: RuleAnalyser, text
     assert one(rules, text)[0] != "mixed"
 
 
+def test_a_name_that_the_corpus_has_in_other_capitals_is_looked_up_by_pattern(tmp_path: Path) -> None:
+    TrigramIndex.write(tmp_path, ["api_key of the client", "API_KEY of the shell", "apiKey", "useChat", "use_chat"])
+    rules = RuleAnalyser(TrigramIndex(tmp_path))
+    found = {text: one(rules, text) for text in ("api_key", "the API_KEY variable", "apiKey", "Api_Key", "useChat")}
+    in_capitals, as_words = ("identifier", (0.1, 0.2, 0.6, 0.1)), ("identifier", (0.1, 0.5, 0.3, 0.1))
+    assert found == {
+        "api_key": in_capitals,
+        "the API_KEY variable": in_capitals,
+        "apiKey": as_words,  # BM25 tells api_key from apiKey
+        "Api_Key": as_words,  # the corpus has it in no such capitals
+        "useChat": as_words,
+    }
+
+
 def test_without_a_vocabulary_a_misspelt_name_is_taken_for_a_name() -> None:
     assert one(RuleAnalyser(), "streamingTextRespons")[0] == "identifier"
 

@@ -71,9 +71,9 @@ def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_tw
 
 
 def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
-    _, score = title_walk({0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
+    _, title_scores = title_walk({0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
     scores = [(0.8 + 0.8 + 0.5) / 3, (1.6 / 2 + 0.5) / 2, 0.5]
-    assert list(map(score, ("B", "C", "unheard"))) == pytest.approx(scores)
+    assert list(map(title_scores.smoothed, ("B", "C", "unheard"))) == pytest.approx(scores)
 
 
 # Mentions
