@@ -124,7 +124,7 @@ class ExpansionQueries(LinksEntities, Retriever):
             finds = _first_finds([next(hits) for _ in written])
             ranking = dense_rankings[i].top(k)
             if written:
-                ranking = self._fuse(dense_rankings[i], written, finds, self._weight(seeds[i]), k)
+                ranking = self._fuse(dense_rankings[i], written, finds, any(map(self._is_hub, seeds[i])), k)
             rankings.append(replace(ranking, notes=self._notes(ranking, links[i], written, finds)))
         return rankings
 
@@ -161,12 +161,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     def _is_hub(self, entity: int) -> bool:
         return self._n_passages(entity) > max(FEWEST, self.hub_share * len(self.kb.corpus))
 
-    def _weight(self, seeds: Sequence[int]) -> float:
-        """Of the expansions' list in the fusion; the first hit of a hub's comes after `dense_depth` dense hits."""
-        if any(map(self._is_hub, seeds)):
-            return self.graph_weight * (self.constant + 1) / (self.constant + self.dense_depth + 1)
-        return self.graph_weight
-
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
         """The pairs of a seed and its neighbours, nearest first, and their expansions."""
         graph = self.kb.graph
@@ -179,9 +173,12 @@ class ExpansionQueries(LinksEntities, Retriever):
             yield frozenset((seed, neighbour.entity)), expansion
 
     def _fuse(
-        self, dense: Ranking, written: Sequence[Expansion], finds: Mapping[int, tuple[int, int]], weight: float, k: int
+        self, dense: Ranking, written: Sequence[Expansion], finds: Mapping[int, tuple[int, int]], of_hub: bool, k: int
     ) -> Ranking:
-        """The dense ranking and the passages that the expansions finds, joined by reciprocal rank."""
+        """The dense ranking and the passages that the expansions found, joined by reciprocal rank.
+
+        If the expansions are those of a hub, the first `dense_depth` dense hits stay the first.
+        """
         graph_ranks = np.arange(1.0, len(finds) + 1)
         graph = Ranking.from_scores(
             dense.query_id,
@@ -193,16 +190,23 @@ class ExpansionQueries(LinksEntities, Retriever):
             paths=TriplePaths(self.kb.graph, {row: written[number - 1].path for row, (number, _) in finds.items()}),
             notes=Notes("1 / place", "graph"),
         )
-        counted = self._counted(dense.rows, graph.rows, weight)
+        weight = self.graph_weight
+        depth = self.dense_depth
+        if of_hub:
+            weight *= (self.constant + 1) / (self.constant + self.dense_depth + 1)
+            depth = 0
+        counted = self._counted(dense.rows, graph.rows, weight, depth)
         fused = fuse_rankings([dense, graph], (1.0, weight), k, constant=self.constant, counted=counted)
         where = np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
         parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
         return replace(fused, score_parts=parts)
 
-    def _counted(self, dense_rows: IntArray, graph_rows: IntArray, weight: float) -> tuple[BoolArray, BoolArray]:
-        """Which hits of both lists count: beyond `dense_depth`, a passage of both counts by its better rank only."""
+    def _counted(
+        self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
+    ) -> tuple[BoolArray, BoolArray]:
+        """Which hits of both lists count: beyond the dense rank `depth`, a passage of both only by its better rank."""
         _, dense_places, graph_places = np.intersect1d(dense_rows, graph_rows, return_indices=True)
-        deep = dense_places >= self.dense_depth
+        deep = dense_places >= depth
         dense_places = dense_places[deep]
         graph_places = graph_places[deep]
         graph_is_better = weight / (self.constant + graph_places + 1) > 1 / (self.constant + dense_places + 1)

@@ -156,13 +156,13 @@ def test_a_hub_is_a_seed_only_if_nothing_else_is_named_and_a_term_never(
 
 def test_what_the_expansions_of_a_hub_find_follows_the_first_dense_hits(tmp_path: Path) -> None:
     falling = tuple(0.4 - 0.05 * row for row in range(8))
-    cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": falling[::-1]}
+    cosines = {"ask Ann": falling, "Ann Bob": falling[::-1], "Ann": (0.1, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)}
     mentions = tuple(Mention("Ann", f"p{row}") for row in range(6))
     facts = Extraction((Triple("Ann", "met", "Bob", ""),), mentions)
     kb = knowledge_base(passages(*"abcdefgh"), facts, cosines, Store(tmp_path))
     found = ExpansionQueries(kb, dense_depth=2).retrieve("ask Ann", k=8)
     assert found.notes.expansions == ("Ann Bob", "Ann")
-    assert found.passage_ids == ["p0", "p1", "p2", "p7", "p3", "p6", "p4", "p5"]  # expansions: p7, p6, p5
+    assert found.passage_ids == ["p0", "p1", "p2", "p7", "p3", "p6", "p4", "p5"]  # expansions: p7, p6, p5; p1, p0, p2
 
 
 def test_any_entity_may_be_a_seed_on_request(hubs: KnowledgeBase) -> None:
