@@ -206,7 +206,7 @@ class GraphAugment(LinksEntities, Stage):
             is_candidate = np.isin(graph.mentions.others[mentions], mask)
             mentions, numbers = mentions[is_candidate], numbers[is_candidate]
         rows = graph.mentions.others[mentions].astype(np.int64)
-        parts = {
+        parts: dict[str, NDArray[Any]] = {
             "strength": _joined([each.weights for each in neighbourhoods])[numbers],
             "hop": _joined([each.hops for each in neighbourhoods]).astype(np.int64)[numbers],
             "mentions": graph.mentions.counts[mentions],
@@ -216,8 +216,7 @@ class GraphAugment(LinksEntities, Stage):
         scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
         order = np.lexsort((-scores, rows))  # stable: of equal scores the first
         best = order[run_starts(rows[order])]
-        columns = {"graph": scores, **parts}
-        best_parts = {name: values[best].astype(np.float64) for name, values in columns.items()}
+        best_parts = {name: values[best].astype(np.float64) for name, values in {"graph": scores, **parts}.items()}
         return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:

@@ -70,8 +70,10 @@ class TriGraph:
         """The entities of some passages, ascending."""
         return np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)].astype(np.int64))
 
-    def scope(self, rows: IntArray) -> NDArray[np.bool_]:
-        """(n_nodes,) some passages and their entities."""
+    def scope(self, rows: IntArray | None) -> NDArray[np.bool_] | None:
+        """(n_nodes,) some passages and their entities; None for None."""
+        if rows is None:
+            return None
         return self.walk.mask(np.append(rows, self.n_passages + self.entities_in(rows)))
 
 
@@ -220,7 +222,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active = list(map(self.activate, starts, vectors, masks))
         bonuses = list(map(self._bonus, active))
         restarts = list(map(self._restart, active, cosines, bonuses, masks))
-        scopes = [None if mask is None else graph.scope(mask) for mask in masks]
+        scopes = list(map(graph.scope, masks))
         walked = walks(graph.walk, list(map(NodeWeights.of_dense, restarts)), self.damping, scopes=scopes)
         rankings = []
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
@@ -235,12 +237,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     ) -> FloatArray:
         """(n_nodes,) where a walk starts, sum 1."""
         graph = tri_graph(self.kb)
-        restart = np.zeros(graph.walk.n_nodes)
+        restart: FloatArray = np.zeros(graph.walk.n_nodes)
         rows = np.arange(graph.n_passages) if mask is None else mask
         similarity = self.passage_ratio * min_max(cosines[rows])
         restart[rows] = self.passage_node_weight * (similarity + np.log1p(bonus[rows]))
         restart[graph.n_passages + np.array(list(active))] = [activation.score for activation in active.values()]
-        return restart / restart.sum()
+        restart /= restart.sum()
+        return restart
 
     def _ranking(
         self, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], active: Mapping[int, Activation], k: int

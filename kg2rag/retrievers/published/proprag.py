@@ -97,7 +97,9 @@ class PathSearch(WalkOrDense[bool]):
         """(n_chains,) cosine of the query and the sum of a chain's triple vectors; `chains`, (n_chains, length)."""
         sums = self.kb.triple_vectors.vectors[chains].astype(np.float64).sum(axis=1)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        return np.einsum("ij,j->i", sums / np.where(norms > 0, norms, 1.0)[:, None], vector.astype(np.float64))
+        means = sums / np.where(norms > 0, norms, 1.0)[:, None]
+        scores: FloatArray = np.einsum("ij,j->i", means, vector.astype(np.float64))
+        return scores
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
         """The chain with one more triple, which goes on from where the last one led and names a new entity."""
