@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 from word_embedder import WordEmbedder
 
@@ -16,12 +17,16 @@ from kg2rag.types import Corpus, Passage, Triple
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared"))
+FULL = os.environ.get("KG2RAG_FULL") == "1"
+"""Whether this is `make test-all`."""
+hypothesis.settings.register_profile("kg2rag", max_examples=100 if FULL else 30, deadline=None)
+hypothesis.settings.load_profile("kg2rag")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests that take minutes, but in `make test-all`."""
     for item in items:
-        if item.get_closest_marker("full") and os.environ.get("KG2RAG_FULL") != "1":
+        if item.get_closest_marker("full") and not FULL:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make test-all, or KG2RAG_FULL=1"))
 
 

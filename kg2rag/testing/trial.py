@@ -17,6 +17,7 @@ from kg2rag.types import Hit, Query, Ranking
 
 TIE = 1e-5
 """Of scores, or of a share of those above 1."""
+BLOCK_QUERIES = 10
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class Trial:
     def rankings(self) -> list[Ranking]:
         """Of all queries in one batch, at `k`."""
         return self.system.retrieve_batch(self.queries, self.k)
+
+    @cached_property
+    def blocks(self) -> list[tuple[Sequence[Query], list[list[object]]]]:
+        """Blocks of `BLOCK_QUERIES` queries and the facts of their rankings: the first often shows a difference."""
+        starts = range(0, len(self.queries), BLOCK_QUERIES)
+        blocks = [self.queries[start : start + BLOCK_QUERIES] for start in starts]
+        return [(block, self.facts_of(self.system, block)) for block in blocks]
+
+    def facts_of(self, system: Retriever, queries: Sequence[Query]) -> list[list[object]]:
+        """The facts of a system's rankings at `k`."""
+        return list(map(facts, system.retrieve_batch(queries, self.k)))
 
     @cached_property
     def ids(self) -> frozenset[str]:

@@ -10,7 +10,6 @@ ids and confidences that a later step added (`triples(FILE)` uses those, and ran
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag.compute import SentenceEncoder
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.triples import TriplesFile
@@ -30,17 +28,23 @@ from kg2rag.retrievers.published.hipporag.retrievers import HippoRAG2
 from kg2rag.types import QADataset, Ranking
 
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
-# Three quarters of the texts are MuSiQue's: minutes on two cores, unless an earlier run has left them in the store.
-FULL = os.environ.get("KG2RAG_FULL") == "1"
 THRESHOLD = 0.8 + 5e-7  # two names of MuSiQue have a cosine of .80000002 or, on another processor, just below .8
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A set, and what the released code made of it."""
+
+    data: QADataset
+    kb: KnowledgeBase
+    theirs: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Run:
     """Our rankings beside theirs, question by question."""
 
-    kb: KnowledgeBase
     theirs: dict[str, Any]
     pairs: list[tuple[dict[str, Any], Ranking]]
 
@@ -64,42 +68,48 @@ def source(name: str, folder: Path) -> tuple[QADataset, Extractor]:
     return data, TriplesFile(rows=tuple(frame[["chunk_id", "subject", "relation", "object"]].to_dict("records")))
 
 
-@pytest.fixture(scope="module", params=SETS)
-def run(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) -> Run:
-    if request.param == "musique" and not FULL:
-        pytest.skip("encodes 35,000 texts, minutes on two cores: run with KG2RAG_FULL=1.")
+@pytest.fixture(scope="module", params=[pytest.param("musique", marks=pytest.mark.full), "2wiki-kg"])
+def indexed(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) -> Indexed:
     data, extractor = source(request.param, shared_data)
-    kb = KnowledgeBase.build(data.corpus, extractor, embedder=SentenceEncoder(dtype="float32"))
     theirs = json.loads((shared_golden / SETS[request.param]).read_text(encoding="utf-8"))
-    rankings = HippoRAG2(kb, synonym_threshold=THRESHOLD).retrieve_batch(data.queries, 50)
+    return Indexed(data, KnowledgeBase.build(data.corpus, extractor), theirs)
+
+
+@pytest.fixture(scope="module")
+def run(indexed: Indexed) -> Run:
+    rankings = HippoRAG2(indexed.kb, synonym_threshold=THRESHOLD).retrieve_batch(indexed.data.queries, 50)
     ours = {ranking.query_id: ranking for ranking in rankings}
-    return Run(kb, theirs, [(query, ours[query["id"]]) for query in theirs["queries"]])
+    return Run(indexed.theirs, [(query, ours[query["id"]]) for query in indexed.theirs["queries"]])
 
 
-def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(run: Run) -> None:
-    graph, expected = phrase_graph(run.kb, THRESHOLD), run.theirs["graph"]
+def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(indexed: Indexed) -> None:
+    graph, expected = phrase_graph(indexed.kb, THRESHOLD), indexed.theirs["graph"]
     assert graph.n_phrases == expected["entities"]
     assert len(graph.table.facts) == expected["facts"]
     assert len(graph.edges()[0]) == expected["edges"]
     assert int((np.diff(graph.walk.indptr) == 0).sum()) == expected["isolated_vertices"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("k", [2, 5, 10])
 def test_recall_is_within_half_a_point(run: Run, k: int) -> None:
     found = [len({*theirs["gold"]} & {*ours.rows[:k].tolist()}) / len(theirs["gold"]) for theirs, ours in run.pairs]
     assert 100 * np.mean(found) == pytest.approx(run.theirs["recall"][f"recall@{k}"], abs=0.5)
 
 
+@pytest.mark.full
 def test_the_first_ten_overlap(run: Run) -> None:
     overlaps = [len(set(t["ranking"][:10]) & set(o.rows[:10].tolist())) / 10 for t, o in run.pairs]
     assert np.mean(overlaps) >= 0.97
 
 
+@pytest.mark.full
 def test_the_linked_facts_are_the_same_in_the_same_order(run: Run) -> None:
     for theirs, ours in run.pairs:
         assert [fact for fact, _ in ours.notes.facts] == [tuple(fact) for _, fact, _ in theirs["fact_seeds"]]
 
 
+@pytest.mark.full
 def test_where_the_same_entities_are_kept_all_fifty_passages_and_scores_are_the_same(run: Run) -> None:
     assert len(run.agreeing) >= 90
     for theirs, ours in run.agreeing:
@@ -107,6 +117,7 @@ def test_where_the_same_entities_are_kept_all_fifty_passages_and_scores_are_the_
         assert ours.scores == pytest.approx(theirs["scores"], abs=1e-7)
 
 
+@pytest.mark.full
 def test_other_entities_are_kept_only_where_weights_tie_at_the_cut(run: Run) -> None:
     agreeing = {theirs["id"] for theirs, _ in run.agreeing}
     for theirs, ours in run.pairs:

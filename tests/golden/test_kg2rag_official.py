@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.published.kg2rag.official import KG2RAGOfficial, QueryPlan
@@ -77,8 +76,7 @@ def run(shared_data: Path, shared_golden: Path) -> Run:
     data = load("musique", path=folder, setting="distractor")
     queries = json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
     golden = {query["id"]: query for query in queries}
-    # The store of the checkout, where there is one: 1890 paragraphs and 1312 strings take minutes to encode.
-    kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})", embedder=SentenceEncoder(dtype="float32"))
+    kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})")
     reranker = Recorded(golden, BiEncoder(kb))
     system = KG2RAGOfficial(kb, mode="musique", reranker=reranker, max_characters=None)
     rankings = system.retrieve_batch(data.queries, 10)

@@ -135,7 +135,7 @@ edges = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edges, st.data(), st.integers(1, 3), st.sampled_from([0, 1, 4]), st.sampled_from([None, 1, 2, 5]))
 def test_the_walk_equals_the_reference(
     given_edges: list[tuple[str, str, float]], data: st.DataObject, hops: int, min_weight: float, limit: int | None

@@ -56,7 +56,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Edge], int, FloatArray, float]:
 
 
 @given(problems())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_a_walk_is_the_solution_of_the_linear_system(problem: tuple[list[Edge], int, FloatArray, float]) -> None:
     edges, n, restart, damping = problem
     found = solved(directed(edges, n), restart, damping).shares
@@ -122,7 +122,7 @@ def test_no_start_is_no_walk() -> None:
 
 
 @given(problems(), st.lists(st.booleans(), min_size=12, max_size=12))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_a_walk_within_a_scope_is_that_over_its_nodes_and_the_edges_between_them(
     problem: tuple[list[Edge], int, FloatArray, float], inside: list[bool]
 ) -> None:
