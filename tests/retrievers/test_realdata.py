@@ -49,6 +49,7 @@ def test_musique_100_is_found_now_as_in_the_runs_that_are_kept(shared_data: Path
         assert sum(first) >= 95, name
 
 
+@pytest.mark.full
 def test_hotpotqa_pooled_mention_ppr_is_significantly_above_dense(shared_data: Path, tmp_path: Path) -> None:
     records = json.loads((shared_data / "hotpotqa-300" / "hotpot_dev_distractor.json").read_text(encoding="utf-8"))
     first = tmp_path / "first_100.json"
