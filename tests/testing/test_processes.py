@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import differing
+from kg2rag.testing.worlds import FIRST, knowledge_bases
 from kg2rag.types import Query, Ranking
 
 ASKED = [Query("1", "Which bridge did Anna Abbott know?"), Query("2", "")]
@@ -31,9 +31,8 @@ class ByChance(Dense):
 """
 
 
-def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(
-    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_retriever_that_iterates_a_set_ranks_otherwise_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = knowledge_bases()[FIRST]
     (tmp_path / "ranks_by_chance.py").write_text(BY_CHANCE, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     system = importlib.import_module("ranks_by_chance").ByChance(kb)
