@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -30,11 +34,38 @@ def test_every_dependency_is_pinned(extra: str | None) -> None:
     assert {name_of(line) for line in required} <= {name_of(line) for line in CONSTRAINTS}
 
 
+def rows_of_decisions() -> list[tuple[list[str], list[str]]]:
+    """The packages of each row, and the modules that import them."""
+    text = (ROOT / "docs" / "decisions" / "22-dependencies.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[1:] for line in text.splitlines() if re.match(r"\| [a-z]", line)][1:]
+    return [(row[0].split(","), row[2].replace("\\", "").split(",")) for row in cells]
+
+
+@cache
+def distributions_by_name() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def imported_packages(module: str) -> set[str]:
+    """The distributions that a module of kg2rag imports, anywhere in it."""
+    source = ROOT.joinpath("kg2rag", *module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    names = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module.partition(".")[0])
+    return {name_of(distribution) for name in names for distribution in distributions_by_name().get(name, [])}
+
+
 def test_every_core_dependency_has_its_use_and_cost_in_the_decisions() -> None:
-    table = (
-        (ROOT / "docs" / "decisions" / "22-dependencies.md")
-        .read_text(encoding="utf-8")
-        .split("| package | used for |")[1]
-    )
-    listed = {name for row in table.splitlines() if row.startswith("| ") for name in row.split("|")[1].split(",")}
-    assert {name_of(line) for line in PROJECT["dependencies"]} <= {name.strip() for name in listed}
+    listed = [name.strip() for packages, _ in rows_of_decisions() for name in packages]
+    assert sorted(listed) == sorted(name_of(line) for line in PROJECT["dependencies"])
+
+
+@pytest.mark.parametrize(("packages", "modules"), rows_of_decisions())
+def test_the_modules_of_a_row_import_its_packages(packages: list[str], modules: list[str]) -> None:
+    names = {name.strip() for name in packages}
+    imports = [imported_packages(module.strip()) & names for module in modules]
+    assert all(imports)
+    assert set[str]().union(*imports) == names

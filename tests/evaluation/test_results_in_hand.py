@@ -46,7 +46,7 @@ def test_a_ranking_leaves_as_a_run_of_ranx_and_comes_back_in_its_order(result, d
     run = result.to_ranx("bm25")
     assert (run.name, run.to_dict()["q1"]) == ("bm25", {"p9": 1.0, "p0": 0.5})
     again = compare({"again": run}, data, metrics=METRICS, k=10)
-    assert again["again"].to_dict() == result["bm25"].to_dict()
+    assert again["again"][METRICS].to_dict() == result["bm25"][METRICS].to_dict()
     with pytest.raises(ValueError, match="'bm26'"):
         result.to_ranx("bm26")
 
