@@ -33,8 +33,10 @@ READERS: Mapping[str, Reader] = {
 }
 """Ending -> the reader of documents."""
 ENDINGS = (*READERS, *TABLES)
-MAX_TEXT_BYTES = 64_000_000
-"""Of a file of text; a thousand books have so many."""
+MAX_TEXT_BYTES = 32_000_000
+"""Of a document of text; five hundred books have so many, and are read in less than a minute."""
+MAX_RECORDS_BYTES = 64_000_000
+"""Of a table or mailbox, which holds many documents."""
 MAX_PDF_BYTES = 512_000_000
 """Of files that hold pictures beside their text."""
 _WITH_PICTURES = (".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub")
@@ -42,4 +44,6 @@ _WITH_PICTURES = (".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".
 
 def max_bytes(ending: str) -> int:
     """The size of a file of that kind that is read at most."""
-    return MAX_PDF_BYTES if ending in _WITH_PICTURES else MAX_TEXT_BYTES
+    if ending in _WITH_PICTURES:
+        return MAX_PDF_BYTES
+    return MAX_RECORDS_BYTES if ending in (*TABLES, ".json", ".mbox") else MAX_TEXT_BYTES

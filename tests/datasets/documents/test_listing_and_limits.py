@@ -98,7 +98,7 @@ def test_a_file_that_is_too_large_is_skipped_unread(tmp_path, monkeypatch):
     file = tmp_path / "large.txt"
     with file.open("wb") as stream:
         stream.truncate(3_000_000_000)
-    assert "64 MB" in read_bytes(ListedFile(file, "large.txt")).reason
+    assert "32 MB" in read_bytes(ListedFile(file, "large.txt")).reason
     film = tmp_path / "film.mp4"
     film.write_bytes(b"")
     monkeypatch.setattr(type(film), "open", None)  # a file without a reader is not opened
