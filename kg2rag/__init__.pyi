@@ -3,8 +3,6 @@
 from .answers.context import ContextFormatter as ContextFormatter
 from .answers.context import FormattedContext as FormattedContext
 from .answers.context import context as context
-from .answers.scores import mean_scores as mean_scores
-from .answers.scores import score_answers as score_answers
 from .compute.endpoint_encoder import EndpointEncoder as EndpointEncoder
 from .compute.sentence_encoder import SentenceEncoder as SentenceEncoder
 from .compute.store import Store as Store
@@ -14,6 +12,8 @@ from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
+from .evaluation.answer_scores import mean_scores as mean_scores
+from .evaluation.answer_scores import score_answers as score_answers
 from .evaluation.comparison import CompareOptions as CompareOptions
 from .evaluation.comparison import compare as compare
 from .evaluation.graph_headroom import graph_report as graph_report

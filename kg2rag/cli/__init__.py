@@ -19,7 +19,7 @@ from kg2rag.cli.graph import build, report_graph
 from kg2rag.cli.option_groups import opt
 from kg2rag.cli.printing import print_line, print_traceback, print_warning
 from kg2rag.cli.sweep import reproduce, sweep
-from kg2rag.cli.systems import answer, ask, context, explain, list_systems
+from kg2rag.cli.systems import ask, context, explain, list_systems
 
 app = typer.Typer(
     help="A research toolkit for graph-guided retrieval: interchangeable strategies, fair comparisons, no LLM key.",
@@ -43,7 +43,7 @@ def options(
     """Options of `kg2rag` itself."""
 
 
-for command in (answer, ask, build, compare, compare_graphs, context, explain, questions, reproduce, sweep):
+for command in (ask, build, compare, compare_graphs, context, explain, questions, reproduce, sweep):
     app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)

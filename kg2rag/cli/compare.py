@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.cli.option_groups import arg, expand_groups, opt, parse_settings, split_names
-from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions, WorkerOptions
+import typer
+
+from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt, parse_settings, split_names
+from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, ReaderOptions, SystemOptions, WorkerOptions
 from kg2rag.cli.printing import print_line, print_rich
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def compare(
     data: DrawOptions,
     systems: SystemOptions,
     workers: WorkerOptions,
+    reading: ReaderOptions,
     options: ComparisonOptions,
     further: list[str] | None = arg(None, FURTHER_SETS),
 ) -> None:
@@ -58,19 +61,33 @@ def compare(
     Stored runs are read, so an interrupted comparison continues, and a further system runs on its own. On several
     sets the table has the first metric on each set and its macro-average; the comparison on each set is in --out/SET.
     Without gold, the report shows how far the systems agree, and lets you judge their hits.
+
+    With --reader the table also has the answers of a language model from the first passages of each system. The plan
+    of its requests is printed and confirmed first; every answer is stored as it arrives and paid once, so that the same
+    command goes on. The exit code is 3 if answers are missing.
     """
+    reading.open()  # a name without an address is refused before any work
     if further:
-        folder = _compare_sets(data.several(further), systems, workers, options)
+        folder, missing_answers = _compare_sets(data.several(further), systems, workers, reading, options)
     else:
-        folder = _compare_set(data, systems, workers, options)
+        folder, missing_answers = _compare_set(data, systems, workers, reading, options)
     report = folder / "report.html"
     print_line(f"Report: {report}")
     if options.open and not webbrowser.open(report.resolve().as_uri()):
         print_line("No browser can be opened here.", err=True)
+    if missing_answers:
+        print_line(f"{missing_answers} answers are missing. The same command asks again where none came.", err=True)
+        raise typer.Exit(EXIT_SOME_FAILED)
 
 
-def _compare_set(data: DrawOptions, systems: SystemOptions, workers: WorkerOptions, options: ComparisonOptions) -> Path:
-    """Compare on one set; the folder of the report."""
+def _compare_set(
+    data: DrawOptions,
+    systems: SystemOptions,
+    workers: WorkerOptions,
+    reading: ReaderOptions,
+    options: ComparisonOptions,
+) -> tuple[Path, int]:
+    """Compare on one set; the folder of the report, and how many answers of the reader are missing."""
     from kg2rag.evaluation.storage import require_place
 
     folder = options.out or Path("reports") / data.file_name
@@ -78,21 +95,25 @@ def _compare_set(data: DrawOptions, systems: SystemOptions, workers: WorkerOptio
     dataset = data.load()
     if not dataset.questions:
         _judge(folder, dataset, systems, data)
-        return folder
+        return folder, 0
     built = systems.build(dataset.corpus)[1]
     require_place(folder, systems=built)
     announce_replacement(folder, dataset.name, list(built))
-    result = _run(built, dataset, folder, data.seed, systems, workers, options)
+    result: Any = _run(built, dataset, folder, data.seed, systems, workers, reading, options)
     print_rich(result)
     if systems.graph == "mentions":
         _name_unused_graphs(dataset)
-    return folder
+    return folder, result.missing_answers
 
 
 def _compare_sets(
-    sets: Mapping[str, DrawOptions], systems: SystemOptions, workers: WorkerOptions, options: ComparisonOptions
-) -> Path:
-    """Compare on several sets; the folder of the summary."""
+    sets: Mapping[str, DrawOptions],
+    systems: SystemOptions,
+    workers: WorkerOptions,
+    reading: ReaderOptions,
+    options: ComparisonOptions,
+) -> tuple[Path, int]:
+    """Compare on several sets; the folder of the summary, and how many answers of the reader are missing."""
     from kg2rag.evaluation.storage import require_place
     from kg2rag.report import TerminalTable
 
@@ -108,13 +129,13 @@ def _compare_sets(
         return systems.build(dataset.corpus)[1]
 
     seed = next(iter(sets.values())).seed
-    result: Any = _run(build, loaded, folder, seed, systems, workers, options)
+    result: Any = _run(build, loaded, folder, seed, systems, workers, reading, options)
     print_rich(result)
     if len(result.metrics) > 1:
         print_rich(TerminalTable(result.macro_sheet))
     for name, comparison in result.sets.items():
         print_line(f"{name}: {folder / name / 'report.html'}, of {comparison.config['started']}")
-    return folder
+    return folder, sum(comparison.missing_answers for comparison in result.sets.values())
 
 
 def _run(
@@ -124,6 +145,7 @@ def _run(
     seed: int,
     system_options: SystemOptions,
     workers: WorkerOptions,
+    reading: ReaderOptions,
     options: ComparisonOptions,
 ) -> Comparison | Comparisons:
     from kg2rag.compute import counter_of
@@ -131,8 +153,17 @@ def _run(
 
     with workers.open():
         counter = counter_of(system_options.encoder())
-        advanced = CompareOptions(counter=counter, seed=seed, command=_command())
-        result: Comparison | Comparisons = compare(systems, data, folder=folder, options=advanced, **options.keywords())
+        advanced = CompareOptions(
+            counter=counter,
+            seed=seed,
+            command=_command(),
+            reader_tokens=reading.reader_tokens,
+            answer_rules=reading.answer_rules,
+            confirm=reading.confirm,
+        )
+        result: Comparison | Comparisons = compare(
+            systems, data, reader=reading.open(), folder=folder, options=advanced, **options.keywords()
+        )
     return result
 
 

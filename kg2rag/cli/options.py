@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import typer
 
 from kg2rag.cli.option_groups import arg, opt, parse_settings, split_names
 from kg2rag.cli.printing import print_line
@@ -16,7 +18,7 @@ from kg2rag.extraction.sources import SOURCES
 if TYPE_CHECKING:
     from kg2rag.compute import Embedder
     from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.llm import ChatModel
+    from kg2rag.llm import ChatModel, Reader
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
 
@@ -145,13 +147,11 @@ LLM = {"rich_help_panel": "Language model"}
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """The options of a language model."""
+class RequestOptions:
+    """The options of the requests to a language model."""
 
-    base_url: str | None = opt(None, "OpenAI-compatible endpoint, with its /v1.", **LLM)
-    model: str | None = opt(None, "Name of the model at the endpoint.", **LLM)
     api_key_env: str | None = opt(
-        None, "Variable with the key for --base-url; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.", **LLM
+        None, "Variable with the key of the endpoint; OPENAI_API_KEY for OpenAI's address and OPENAI_BASE_URL.", **LLM
     )
     structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
     temperature: float = opt(0.0, "Sampling temperature.", min=0, **LLM)
@@ -164,20 +164,59 @@ class ModelOptions:
     prompt_price: float | None = opt(None, "Price of a million prompt tokens.", **LLM)
     completion_price: float | None = opt(None, "Price of a million answer tokens.", **LLM)
 
-    def open(self, purpose: str) -> ChatModel:
-        """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
+    def chat_model(self, base_url: str, model: str) -> ChatModel:
+        """The model of that name at an endpoint."""
         from kg2rag.llm import ChatModel, Spending
 
-        if self.base_url is None or self.model is None:
-            raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")
-        key = None if self.api_key_env in ("none", "") else self.api_key_env
-        options = asdict(self)
+        options = {field.name: getattr(self, field.name) for field in fields(RequestOptions)}
         options["extra"] = _body_fields(options.pop("body"))
+        if self.api_key_env in ("none", ""):
+            options["api_key_env"] = None
         max_calls = options.pop("max_calls")
         max_cost = options.pop("max_cost")
-        is_limited = max_calls is not None or max_cost is not None
-        spending = Spending(max_calls, max_cost) if is_limited else None
-        return ChatModel(**options | {"api_key_env": key, "spending": spending})
+        if max_calls is not None or max_cost is not None:
+            options["spending"] = Spending(max_calls, max_cost)
+        return ChatModel(base_url, model, **options)
+
+
+@dataclass(frozen=True)
+class ModelOptions(RequestOptions):
+    """The options of a language model."""
+
+    base_url: str | None = opt(None, "OpenAI-compatible endpoint, with its /v1.", **LLM)
+    model: str | None = opt(None, "Name of the model at the endpoint.", **LLM)
+
+    def open(self, purpose: str) -> ChatModel:
+        """The model; ValueError if endpoint or model are missing, which names the `purpose`."""
+        if self.base_url is None or self.model is None:
+            raise ValueError(f"{purpose} asks a language model: give --base-url and --model.")
+        return self.chat_model(self.base_url, self.model)
+
+
+@dataclass(frozen=True)
+class ReaderOptions(RequestOptions):
+    """The options of a language model that answers the questions."""
+
+    reader: str | None = opt(None, "MODEL@BASE_URL: let this model answer from each system's first passages.", **LLM)
+    reader_tokens: int = opt(1000, "Maximum size of what it reads, by the encoder's tokenizer.", min=1, **LLM)
+    reasoned: bool = opt(False, "Let it reason before it answers.", "--reasoned", **LLM)
+    answer_rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Set whose rules score answers.", **LLM)
+    yes: bool = opt(False, "Send the requests without asking.", "--yes", **LLM)
+
+    def open(self) -> Reader | None:
+        """The reader; None if none is named."""
+        from kg2rag.compute.endpoint import endpoint_of
+        from kg2rag.llm.reader import REASONED, SHORT, Reader
+
+        if self.reader is None:
+            return None
+        model, base_url = endpoint_of(self.reader, "--reader MODEL@BASE_URL")
+        return Reader(self.chat_model(base_url, model), REASONED if self.reasoned else SHORT)
+
+    def confirm(self, plan: str) -> bool:
+        """Print the plan of the requests, and ask whether to send them."""
+        print_line(f"Reader: {plan}.", err=True)
+        return self.yes or typer.confirm("Send the requests?", err=True)
 
 
 def _body_fields(text: str | None) -> dict[str, Any]:

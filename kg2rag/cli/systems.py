@@ -1,15 +1,11 @@
-"""`ask`, `explain` and `systems`: the hits of systems; `context` and `answer`: the input and answers of a reader."""
+"""`ask`, `explain` and `systems`: the hits of systems; `context`: what a language model is given to read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-import typer
-
-from kg2rag.cli.option_groups import EXIT_SOME_FAILED, arg, expand_groups, opt
-from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, EncoderOptions, ModelOptions, SystemOptions
+from kg2rag.cli.option_groups import arg, expand_groups, opt
+from kg2rag.cli.options import GRAPHS, DataOptions, EncoderOptions, SystemOptions
 from kg2rag.cli.printing import print_json, print_line, print_rich, print_table, print_text
 
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
@@ -79,21 +75,14 @@ class OneSystemOptions(SystemOptions):
     systems: str = opt("hybrid", "System that searches; `kg2rag systems` lists them.", "--system")
 
 
-@dataclass(frozen=True)
-class ContextOptions:
-    """The options of a context."""
-
-    tokens: int = opt(4500, "Maximum size of a context, by the encoder's tokenizer.", min=1)
-    graph_tokens: int | None = opt(None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0)
-    k: int = opt(20, "Hits per question; the context has those that fit.", "--k", min=1)
-
-
 @expand_groups()
 def context(
     data: DataOptions,
     systems: OneSystemOptions,
-    size: ContextOptions,
     question: str = QUESTION,
+    tokens: int = opt(4500, "Maximum size of the context, by the encoder's tokenizer.", min=1),
+    graph_tokens: int | None = opt(None, "Maximum size of the graph block. Default: a ninth of --tokens.", min=0),
+    k: int = opt(20, "Hits; the context has those that fit.", "--k", min=1),
     hops: int = opt(1, "Longest chains of triples in the graph block.", min=1, max=3),
     as_json: bool = opt(False, "Print text, citations and triples as JSON.", "--json"),
 ) -> None:
@@ -110,51 +99,11 @@ def context(
     if len(built) != 1:
         raise ValueError(f"A context needs one system, not {', '.join(built)}. Name one with --system.")
     (system,) = built.values()
-    formatted = context_of(system, query, hops=hops, kb=kb, **vars(size))
+    formatted = context_of(system, query, k=k, tokens=tokens, graph_tokens=graph_tokens, hops=hops, kb=kb)
     if as_json:
         print_json(formatted.to_json())
     else:
         print_line(formatted.text)
-    print_line(f"{formatted.tokens} of {size.tokens} tokens, {len(formatted.citations)} passages", err=True)
+    print_line(f"{formatted.tokens} of {tokens} tokens, {len(formatted.citations)} passages", err=True)
     for dropped in formatted.dropped:
         print_line(f"left out ({dropped.why}): {dropped.what}", err=True)
-
-
-@expand_groups(systems="dense,hybrid,graph_augmented", dataset="bundled")
-def answer(
-    data: DrawOptions,
-    model: ModelOptions,
-    systems: SystemOptions,
-    size: ContextOptions,
-    reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned"),
-    rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Data set whose normalisation and F1 are used."),
-    out: Path | None = opt(None, "Folder for the answers. Default: reports/DATASET-answers."),
-) -> None:
-    """Let a language model answer from the contexts of some systems: exact match and F1 of each.
-
-    Answers are stored as they arrive, so an interrupted command continues when it is repeated. A question without an
-    answer counts as failed and is not scored; the table covers the questions that every system answered. The exit code
-    is 3 if a question failed.
-    """
-    from kg2rag.compute import check_outputs
-    from kg2rag.llm.compare_answers import FILES as ANSWER_FILES
-    from kg2rag.llm.compare_answers import compare_answers
-    from kg2rag.llm.reader import REASONED, SHORT, Reader
-
-    reader = Reader(model.open("A reader"), REASONED if reasoned else SHORT)
-    folder = out or Path("reports") / f"{data.file_name}-answers"
-    check_outputs(folder, ANSWER_FILES)
-    dataset = data.load()
-    kb, built = systems.build(dataset.corpus)
-    result = compare_answers(built, dataset, kb, reader, rules=rules, seed=data.seed, **vars(size))
-    result.save(folder)
-    print_line(str(result))
-    for name, answers in result.answers.items():
-        print_line(f"{name}: {answers.usage}")
-    print_line(f"Answers and contexts: {folder}")
-    failed = {name: answers.failed for name, answers in result.answers.items() if answers.failed}
-    for name, failures in failed.items():
-        first, failure = next(iter(failures.items()))
-        print_line(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)
-    if failed:
-        raise typer.Exit(EXIT_SOME_FAILED)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from kg2rag.compute import TokenCounter
+from kg2rag.evaluation.answer_scores import Rules
 from kg2rag.evaluation.comparison_record import record_comparison
 from kg2rag.evaluation.metrics import DEFAULT_METRICS, Metrics, parse_metrics
 from kg2rag.evaluation.multi_result import Comparisons, require_one_setting
@@ -26,6 +27,7 @@ from kg2rag.evaluation.named_systems import (
 )
 from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
 from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.reader_answers import AnswerReader, Reading, read_answers, require_reader
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.runs import Run, run
 from kg2rag.evaluation.scored_runs import CompareInputs, score_runs
@@ -54,6 +56,9 @@ class CompareOptions:
     batch_size : queries passed to a system at once, at least 1; it changes the speed and never a result.
     progress : show a progress bar for each system.
     command : the command line, which `config.json` and the report record.
+    reader_tokens : the most of a context that a reader is given, by `counter`.
+    answer_rules : the data set whose normalisation and F1 score the answers of a reader.
+    confirm : is given the plan of a reader's requests before the first is sent; if it returns False, none is.
     """
 
     unit: GoldUnit | None = None
@@ -62,9 +67,14 @@ class CompareOptions:
     batch_size: int = 100
     progress: bool = True
     command: str | None = None
+    reader_tokens: int = 1000
+    answer_rules: Rules = "squad"
+    confirm: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
         require("batch_size", self.batch_size, int, at_least(1))
+        require("reader_tokens", self.reader_tokens, int, at_least(1))
+        require("answer_rules", self.answer_rules, Rules)
 
 
 DEFAULT_OPTIONS = CompareOptions()
@@ -79,6 +89,7 @@ def compare(
     k: int = 100,
     baseline: str | None = None,
     graphs: Graphs | None = None,
+    reader: AnswerReader | None = None,
     folder: Path | str | None = None,
     fresh: bool = False,
     options: CompareOptions = DEFAULT_OPTIONS,
@@ -91,6 +102,7 @@ def compare(
     metrics: Metrics = DEFAULT_METRICS,
     k: int = 100,
     baseline: str | None = None,
+    reader: AnswerReader | None = None,
     folder: Path | str | None = None,
     fresh: bool = False,
     options: CompareOptions = DEFAULT_OPTIONS,
@@ -106,6 +118,7 @@ def compare(
     k: int = 100,
     baseline: str | None = None,
     graphs: Graphs | None = None,
+    reader: AnswerReader | None = None,
     folder: Path | str | None = None,
     fresh: bool = False,
     options: CompareOptions = DEFAULT_OPTIONS,
@@ -133,6 +146,9 @@ def compare(
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. Each strategy among the
         `systems`, a class such as ``HippoRAG2``, a function of a knowledge base or a name, runs over each graph, as
         "strategy.graph". A strategy that gains as much over a placebo gains from more candidates, not from the graph.
+    reader : answers the questions from each system's first passages, such as ``Reader(ChatModel(…))``. The table then
+        has ``answer_em``, ``answer_f1`` and ``answer_in_context``, and as bounds the answers without passages and from
+        the gold passages. See ``reader_tokens``, ``answer_rules`` and ``confirm`` in `CompareOptions`.
     folder : where the result is saved; with several data sets, in ``folder/NAME`` as soon as one is compared.
     fresh : run every system again, although the store has its run.
     options : what judges, counts, draws and is recorded; see `CompareOptions`.
@@ -146,6 +162,7 @@ def compare(
     Raises
     ------
     ValueError, TypeError : an argument is wrong (before any work), or a ranking cannot be judged.
+    RuntimeError : the plan of the reader was not confirmed, or it answered no question for every system.
     Exception : what a system raises, with a note that names the system and the first query of the batch.
 
     Examples
@@ -158,27 +175,41 @@ def compare(
     if isinstance(data, Mapping | list | tuple):
         if graphs is not None:
             raise ValueError("graphs are of one corpus. On several sets pass a function that makes a set's systems.")
-        on_set = partial(compare, metrics=metrics, k=k, baseline=baseline, fresh=fresh, options=options)
+        on_set = partial(compare, metrics=metrics, k=k, baseline=baseline, reader=reader, fresh=fresh, options=options)
         return _compare_on_sets(systems, data, place, on_set)
     require_dataset(data)
     require_k(k)
     named = name_systems(systems, graphs, data)
     baseline = _choose_baseline(baseline, list(named))
     parsed = parse_metrics(metrics, k)
+    if reader is not None:
+        require_reader(reader, data)
     if place is not None:
         require_place(place, systems=list(named))
     runs = _run_all(named, data, k, fresh=fresh, options=options)
     first = {name: seeds[0] for name, seeds in named.items()}
+    rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
     tokens = PassageTokens(data.corpus, options.counter)
     unit = options.unit or data.unit
-    tables = score_runs(runs, data, parsed, baseline, k=k, unit=unit, tokens=tokens, seed=options.seed)
-    asked = {"metrics": parsed, "k": k, "baseline": baseline, "tokens": tokens.counter}
+    answers, usage = None, ""
+    if reader is not None:
+        reading = Reading(reader, options.reader_tokens, options.answer_rules, options.confirm)
+        answers, usage = read_answers(reading, rankings, data, tokens)
+    tables = score_runs(runs, data, parsed, baseline, k=k, unit=unit, tokens=tokens, seed=options.seed, answers=answers)
+    asked: dict[str, Any] = {
+        "metrics": parsed,
+        "k": k,
+        "baseline": baseline,
+        "tokens": tokens.counter,
+        "reader": reader,
+    }
     result = Comparison(
-        rankings={name: seeds[0].rankings for name, seeds in runs.items()},
+        rankings=rankings,
         config=record_comparison(named, runs, data, asked, vars(options)),
         inputs=CompareInputs(first, data),
         unjudged=agreement(first, data, min(k, POOL_DEPTH)) if data.unjudged else None,
         stored=_stored(runs),
+        usage=usage,
         **tables,
     )
     if place is not None:

@@ -26,7 +26,7 @@ def record_comparison(
     Dates and machines come from the runs, so they are those of the computation, not of the comparison.
 
     systems, runs : name -> a system, and its run, for each seed.
-    asked : `metrics` (parsed), `k`, `baseline` and `tokens`, the counter.
+    asked : `metrics` (parsed), `k`, `baseline`, `tokens`, the counter, and `reader`.
     options : the fields of `CompareOptions`.
     """
     metrics: Sequence[Metric] = asked["metrics"]
@@ -42,6 +42,9 @@ def record_comparison(
         "baseline": asked["baseline"],
         "tokens": repr(asked["tokens"]),
     }
+    if asked["reader"] is not None:
+        names = ("reader_tokens", "answer_rules")
+        config |= {"reader": repr(asked["reader"]), **{name: options[name] for name in names}}
     return {**config, "fingerprint": provenance.fingerprint(config)}
 
 

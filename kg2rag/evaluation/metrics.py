@@ -41,10 +41,12 @@ WHOLE = ("r-precision",)
 """Metrics that define their depth: ranx ignores another one, so none is accepted."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+ANSWER_METRICS = ("answer_em", "answer_f1", "answer_in_context")
+"""Columns of a comparison with a reader, see `reader_answers`; all lie in [0, 1]."""
 FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
 """Functions of metrics that ranx lacks, "name": "package.module:function"."""
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
-_RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query")
+_RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query", *ANSWER_METRICS)
 """Columns of result tables, which no metric may be called."""
 _RANK_BIASED_PRECISION = re.compile(r"rbp\.\d{1,2}")
 _BASE_AND_DEPTH = re.compile(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?")
@@ -97,6 +99,8 @@ def _unknown_metric(name: str) -> str:
 
 def bounds(name: str) -> tuple[float, float] | None:
     """The range of a metric by its column name; None if it has none or it is unknown, as for a function."""
+    if name in ANSWER_METRICS:
+        return (0.0, 1.0)
     try:
         metric = Metric.parse(name)
     except ValueError:

@@ -79,7 +79,11 @@ class Comparisons(report.Tabular):
     def macro(self) -> pd.DataFrame:
         """One row per system and metric: the macro-average, its interval and tests; see `significance.score_table`."""
         per_query = {name: result.per_query for name, result in self.sets.items()}
-        return score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
+        table = score_table(per_query, self.metrics, self.baseline, seed=self._first.seed)
+        results = self.sets.values()
+        untested = [metric for metric in self.metrics if any(result.is_untested(metric) for result in results)]
+        table.loc[table["metric"].isin(untested), ["p_holm", "p_best"]] = np.nan
+        return table
 
     def to_frame(self, metric: str | None = None) -> pd.DataFrame:
         """Means of one metric, the first by default: one row per system, one column per set, then their mean."""

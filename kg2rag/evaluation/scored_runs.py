@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.metrics import Metric, checked_scores
+from kg2rag.evaluation.metrics import ANSWER_METRICS, Metric, checked_scores
 from kg2rag.evaluation.overlap import Agreement
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.per_query import ABOUT, per_query_table
+from kg2rag.evaluation.reader_answers import EM, F1, uses_passages
 from kg2rag.evaluation.returned_sizes import returned_sizes, token_curve
 from kg2rag.evaluation.runs import Run
-from kg2rag.evaluation.significance import SHUFFLED, score_table
+from kg2rag.evaluation.significance import SHUFFLED, TESTS, score_table
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
@@ -43,7 +45,8 @@ class ScoredRuns:
     ----------
     rankings : system -> its rankings, in the order of the questions; of several seeds, those of the first.
     per_query : the tidy frame. One row per system and question: query_id, system, type, hops, gold (number of gold
-        units), question, notes (JSON), then one column per metric; with several seeds, means over them.
+        units), question, notes (JSON), then one column per metric; with several seeds, means over them. NaN for an
+        answer that a reader did not give.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `significance.score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     token_curve : mean recall by tokens returned (index `tokens`), one column per system.
@@ -51,9 +54,11 @@ class ScoredRuns:
     config : what the numbers depend on, as JSON values; see `comparison_record`.
     per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None if there are
         none.
+    answers : the answers of the reader, see `reader_answers.read_answers`; None without a reader.
     inputs : systems and data, in memory only; None in a loaded comparison.
     unjudged : how the systems answer the questions without gold, in memory only; None if all questions have gold.
     stored : system -> when its run was computed (ISO date and time), of runs read from the store; in memory only.
+    usage : what the reader cost, in words; in memory only.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
@@ -64,9 +69,11 @@ class ScoredRuns:
     sizes: pd.DataFrame
     config: Mapping[str, Any]
     per_seed: pd.DataFrame | None = None
+    answers: pd.DataFrame | None = None
     inputs: CompareInputs | None = None
     unjudged: Agreement | None = None
     stored: Mapping[str, str] = field(default_factory=dict)
+    usage: str = ""
 
     @property
     def systems(self) -> list[str]:
@@ -106,10 +113,20 @@ class ScoredRuns:
         repeated = set(self.per_seed["system"])
         return any(f"{name}{SHUFFLED}" in repeated for name in self.systems)
 
+    @property
+    def missing_answers(self) -> int:
+        """The number of questions, over all systems and bounds, that the reader did not answer."""
+        return 0 if self.answers is None else int(self.answers["failure"].notna().sum())
+
+    def is_untested(self, metric: str) -> bool:
+        """Whether no system was tested in a metric: a reader that does not use passages shows no difference."""
+        return bool(self.scores.loc[self.scores["metric"] == metric, "p_holm"].isna().all())
+
     def scores_of(self, metric: str) -> dict[str, FloatArray]:
-        """System -> (n_questions,) scores in one metric."""
+        """System -> (n_questions,) scores in one metric, without the questions that some system has no score for."""
         groups = self.per_query.groupby("system", sort=False)[metric]
-        return {name: groups.get_group(name).to_numpy(dtype=float) for name in self.systems}
+        scores = np.stack([groups.get_group(name).to_numpy(dtype=float) for name in self.systems])
+        return dict(zip(self.systems, scores[:, ~np.isnan(scores).any(axis=0)], strict=True))
 
     def require_metric(self, metric: str | None) -> str:
         """The metric, the first if None. ValueError: it was not measured."""
@@ -136,11 +153,13 @@ def score_runs(
     unit: GoldUnit,
     tokens: PassageTokens,
     seed: int,
+    answers: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The tables of `ScoredRuns`, by their names there.
 
     runs : system -> a run for each of its seeds.
     k : hits per query; the deepest point of the recall curve.
+    answers : of a reader, whose metrics follow the others.
     """
     names = [metric.name for metric in metrics]
     depths = _curve_depths(k)
@@ -150,8 +169,14 @@ def score_runs(
     frames = {name: mean_frame(seed_frames) for name, seed_frames in frames_of_seeds.items()}
     first_rankings = {name: seed_runs[0].rankings for name, seed_runs in runs.items()}
     all_rankings = {name: _all_rankings(seed_runs) for name, seed_runs in runs.items()}
-    per_query = per_query_table(frames, data, names, first_rankings)
     per_seed = _means_per_seed(frames_of_seeds, names)
+    if answers is not None:
+        frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
+        names += [metric for metric in ANSWER_METRICS if answers[metric].notna().any()]
+    per_query = per_query_table(frames, data, names, first_rankings)
+    scores = score_table(per_query, names, baseline, per_seed, seed=seed)
+    if answers is not None and not uses_passages(answers, seed):
+        scores.loc[scores["metric"].isin([EM, F1]), ["p_holm", *TESTS]] = np.nan
     read_depths = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     return {
         "per_query": per_query,
@@ -159,8 +184,14 @@ def score_runs(
         "curve": _recall_curve(frames, depths),
         "token_curve": token_curve(all_rankings, data, tokens, k, unit),
         "sizes": returned_sizes(all_rankings, tokens, read_depths),
-        "scores": score_table(per_query, names, baseline, per_seed, seed=seed),
+        "scores": scores,
+        "answers": answers,
     }
+
+
+def _answer_scores(answers: pd.DataFrame, system: str) -> pd.DataFrame:
+    """The metrics of a system's answers, by question."""
+    return answers[answers["system"] == system].set_index("query_id")[list(ANSWER_METRICS)]
 
 
 def _curve_depths(k: int) -> list[int]:

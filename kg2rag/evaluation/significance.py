@@ -47,7 +47,7 @@ def score_table(
     per_query : one row per system and question, as `ScoredRuns` has it; or set -> such a frame, of the same systems,
         for the macro-average, an unweighted mean over the sets. Its test swaps the two systems on each question of each
         set, weighted so that every set counts equally; p_t_holm, effect_size, detectable and seed_sd are of one set,
-        and blank.
+        and blank. A question without a score (NaN) for some system is left out of that metric for all systems.
     seed : of the bootstrap, and of tests that must draw.
 
     Returns
@@ -60,7 +60,31 @@ def score_table(
     """
     frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
-    names = list(metrics)
+    incomplete = [metric for metric in metrics if any(frame[metric].isna().any() for frame in frames)]
+    complete = [metric for metric in metrics if metric not in incomplete]
+    tables = [_table_of(frames, systems, complete, baseline, seed)] if complete else []
+    for metric in incomplete:
+        scored = [_scored_for_all(frame, metric) for frame in frames]
+        tables.append(_table_of(scored, systems, [metric], baseline, seed))
+    order = pd.MultiIndex.from_product([systems, metrics], names=["system", "metric"])
+    table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
+    table = table.reindex(columns=COLUMNS)
+    if per_seed is not None:
+        spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems, columns=list(metrics))
+        table["seed_sd"] = spread.to_numpy(dtype=np.float64).ravel()
+    return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
+
+
+def _scored_for_all(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of the questions that every system has a score for."""
+    blank = frame.loc[frame[metric].isna(), "query_id"]
+    return frame[~frame["query_id"].isin(blank)]
+
+
+def _table_of(
+    frames: Sequence[pd.DataFrame], systems: Sequence[str], names: list[str], baseline: str, seed: int
+) -> pd.DataFrame:
+    """The table of metrics that every question has a score in, with the columns that apply."""
     arrays = [_score_array(frame, systems, names) for frame in frames]
     table = _means_and_intervals(arrays, systems, names, seed)
     if len(systems) > 1:
@@ -72,11 +96,7 @@ def score_table(
         table = table.merge(tests, on=["system", "metric"], how="left", sort=False)
         if len(systems) <= MAX_SYSTEMS_FOR_BEST:
             table = _mark_best(table, names, p_of_best(weighted, pairs, p))
-    table = table.reindex(columns=COLUMNS)
-    if per_seed is not None:
-        spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).reindex(systems)
-        table["seed_sd"] = spread[names].to_numpy(dtype=np.float64).ravel()
-    return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
+    return table
 
 
 def _score_array(frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]) -> FloatArray:

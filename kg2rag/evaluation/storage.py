@@ -29,7 +29,16 @@ _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": Non
 CONFIG = "config.json"
 COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
-_NAMES = (CONFIG, "scores.csv", "per_query.parquet", "qrels.trec", "report.html", *(f"{name}.csv" for name in _TABLES))
+ANSWERS = "answers.parquet"
+_NAMES = (
+    CONFIG,
+    ANSWERS,
+    "scores.csv",
+    "per_query.parquet",
+    "qrels.trec",
+    "report.html",
+    *(f"{name}.csv" for name in _TABLES),
+)
 _SUMMARY_NAMES = (COMPARED_SETS, "macro.csv", "report.html")
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
@@ -93,9 +102,9 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
     files = {
         f"{name}.csv": _csv(values[name], index is not None) for name, index in {"scores": None, **_TABLES}.items()
     }
-    parquet = BytesIO()
-    values["per_query"].to_parquet(parquet, index=False)
-    files["per_query.parquet"] = parquet.getvalue()
+    files["per_query.parquet"] = _parquet(values["per_query"])
+    if values["answers"] is not None:
+        files[ANSWERS] = _parquet(values["answers"])
     for name, rankings in values["rankings"].items():
         files[_run_name(name)] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
     if data is not None:
@@ -104,6 +113,12 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
         files["report.html"] = page.encode()
     contents = {name: content for name, content in files.items() if content is not None}
     write_outputs(directory, "comparison", {**contents, CONFIG: _config(values["config"], contents)}, last=CONFIG)
+
+
+def _parquet(table: pd.DataFrame) -> bytes:
+    content = BytesIO()
+    table.to_parquet(content, index=False)
+    return content.getvalue()
 
 
 def _csv(table: pd.DataFrame | None, index: bool) -> bytes | None:
@@ -130,7 +145,10 @@ def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
     per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
     rankings = {name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()}
-    return {**values, "per_query": per_query, "rankings": rankings}
+    answers = values["answers"]
+    if answers is not None:
+        answers = answers.assign(answer=None)
+    return {**values, "per_query": per_query, "rankings": rankings, "answers": answers}
 
 
 def load(directory: Path) -> dict[str, Any]:
@@ -149,6 +167,7 @@ def load(directory: Path) -> dict[str, Any]:
         "per_query": per_query,
         "config": config,
         "scores": _read_scores(directory / "scores.csv"),
+        "answers": pd.read_parquet(directory / ANSWERS) if (directory / ANSWERS).is_file() else None,
         **{name: _read_table(directory / f"{name}.csv", index) for name, index in _TABLES.items()},
     }
 

@@ -9,11 +9,13 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.evaluation.per_query import GROUPS, grouped_means
+from kg2rag.evaluation.reader_answers import BOUNDS, F1, bounds_table, passage_gains, questions_for, uses_passages
 from kg2rag.evaluation.returned_sizes import larger_sets
 from kg2rag.evaluation.scored_runs import ScoredRuns
 from kg2rag.evaluation.significance import against_placebo, pair_table
-from kg2rag.evaluation.statistics import questions_needed
-from kg2rag.evaluation.verdict import Verdict, more_questions
+from kg2rag.evaluation.statistics import MIN_QUESTIONS, questions_needed
+from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, more_questions
+from kg2rag.report.score_sheet import count_range
 from kg2rag.types import QADataset
 
 MAX_SYSTEMS_FOR_PAIRS = 10
@@ -52,6 +54,57 @@ def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreShe
         larger=larger_sets(scored.sizes),
         build_seconds=scored.build_seconds,
         stored=scored.stored if with_stored else {},
+        bounds=None if scored.answers is None else bounds_table(scored.answers, scored.seed),
+        reader_notes=reader_notes(scored, with_usage=with_stored),
+    )
+
+
+def reader_notes(scored: ScoredRuns, *, with_usage: bool = True) -> list[str]:
+    """What the answers of a reader can tell, its failures and, `with_usage`, its requests; none without a reader."""
+    if scored.answers is None:
+        return []
+    notes = [_reader_note(scored), _failures_note(scored.answers)]
+    if with_usage and scored.usage:
+        notes.append(f"Reader: {scored.usage}.")
+    return [note for note in notes if note]
+
+
+def _reader_note(scored: ScoredRuns) -> str:
+    """How many questions tell the systems apart by their answers, and how many by what they retrieve."""
+    assert scored.answers is not None
+    metric = "recall@5" if "recall@5" in scored.metrics else scored.metrics[0]
+    recall = _questions_text(questions_for(scored.scores_of(metric), scored.baseline, MIN_GAIN))
+    means = [scored.answers.loc[scored.answers["system"] == bound, F1].mean() for bound in BOUNDS]
+    closed_book, gold = (f"{100 * mean:.1f}" for mean in means)
+    if not uses_passages(scored.answers, scored.seed):
+        return (
+            f"With this reader no number of questions tells the systems apart: gold passages do not raise {F1} "
+            f"significantly above an answer without passages ({closed_book} to {gold}), so its answers are not tested. "
+            f"By {metric} a difference of {100 * MIN_GAIN:.0f} points needs {recall}."
+        )
+    worth = MIN_GAIN * float(passage_gains(scored.answers).mean())
+    answers = _questions_text(questions_for(scored.scores_of(F1), scored.baseline, worth))
+    return (
+        f"With this reader {answers} are needed to see these systems apart by {F1}; {metric} needs {recall} (80 % "
+        f"power; median over systems). Gold passages raise {F1} from {closed_book} to {gold}, so "
+        f"{100 * MIN_GAIN:.0f} points of {metric} are worth about {100 * worth:.1f} of {F1}."
+    )
+
+
+def _questions_text(span: tuple[int, int] | None) -> str:
+    if span is None:
+        return f"an unknown number of questions, since fewer than {MIN_QUESTIONS} were asked,"
+    return f"{count_range(*span)} questions"
+
+
+def _failures_note(answers: pd.DataFrame) -> str:
+    failed = answers[answers["failure"].notna()]
+    if failed.empty:
+        return ""
+    first = failed.iloc[0]
+    return (
+        f"{len(failed)} of {len(answers)} answers failed; their questions are left out of the scores of answers. The "
+        f"first: {first['system']}, question {first['query_id']!r}: {first['failure']}."
     )
 
 

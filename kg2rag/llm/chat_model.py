@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
+from kg2rag.compute import EncoderTokens
 from kg2rag.compute.claim import claimed
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, endpoint_of, is_local
 from kg2rag.compute.keyed_file import KeyedFile
@@ -24,6 +25,7 @@ from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
 from kg2rag.llm.client import TOKEN_LIMITS, Body, Connection, Spending, Structured, in_form, most_of, token_limit
 from kg2rag.llm.replies import (
+    CallPlan,
     Completion,
     CompletionError,
     Failure,
@@ -31,6 +33,7 @@ from kg2rag.llm.replies import (
     Reply,
     UnansweredQueryError,
     Usage,
+    cost_of,
     read_reply,
 )
 from kg2rag.types import Count, Natural, Query, above, component
@@ -39,6 +42,8 @@ Schema = TypeVar("Schema", bound=BaseModel)
 Prompt = str | Sequence[Mapping[str, str]]
 
 RETRY_TEMPERATURE = 0.5
+TEMPLATE_TOKENS = 4
+"""Tokens that a chat template puts around a message, and before the answer, about."""
 CONCURRENCY, LOCAL_CONCURRENCY = 8, 2
 """Requests at a time for a hosted endpoint, and for one of this machine, which mostly answers one after the other."""
 
@@ -154,6 +159,28 @@ class ChatModel:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
         (reply,) = self._kept([self.request(prompt, schema)])
         return None if reply is None else read_reply(reply, schema, cached=True)
+
+    def plan(self, prompts: Sequence[Prompt], schema: type[BaseModel] | None = None, *, answer_tokens: int) -> CallPlan:
+        """What `complete_many` would send, without sending it.
+
+        Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an answer.
+        """
+        bodies = {request_key(body): body for body in (self.request(prompt, schema) for prompt in prompts)}
+        replies = self._kept(list(bodies.values()))
+        unsent = [body for body, reply in zip(bodies.values(), replies, strict=True) if reply is None]
+        texts = [message["content"] for body in unsent for message in body["messages"]]
+        tokens = sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(unsent))
+        times = [reply.seconds for reply in replies if reply is not None and reply.seconds is not None]
+        return self.call_plan(len(unsent), len(bodies) - len(unsent), (tokens, answer_tokens * len(unsent)), times)
+
+    def call_plan(self, calls: int, stored: int, tokens: tuple[int, int], times: Sequence[float]) -> CallPlan:
+        """A plan with its cost and, from the seconds of stored answers, its duration."""
+        seconds = None
+        if not calls:
+            seconds = 0.0
+        elif times:
+            seconds = calls * sum(times) / len(times) / self.requests_at_a_time
+        return CallPlan(calls, stored, *tokens, seconds, cost_of(tokens, (self.prompt_price, self.completion_price)))
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Formatter
 
 from kg2rag.llm import ChatModel, Completion, Failure, Usage
+from kg2rag.llm.replies import CallPlan
 from kg2rag.types import Query
 
 _LABEL = "answer:"
@@ -24,17 +25,19 @@ class ReaderPrompt:
     """The text sent to the model, and where in its output the answer is.
 
     template : contains `{question}` and `{context}`; other braces are doubled.
-    labelled : True where the model shall reason first: the answer follows the last "Answer:" at the start of a line,
-        and an output without one is a failure. False: the whole output is the answer, without such a label.
+    labelled : True if the model shall reason first: the answer follows the last "Answer:" at the start of a line, and
+        an output without one is a failure. False: the whole output is the answer, without such a label.
+    answer_tokens : the usual length of an output, for plans.
     """
 
     template: str
     labelled: bool = False
+    answer_tokens: int = 10
 
     def __post_init__(self) -> None:
-        found = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
-        if found != _FIELDS:
-            named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
+        fields = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
+        if fields != _FIELDS:
+            named = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "neither"
             raise ValueError(f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}.")
 
     def fill(self, question: str, context: str) -> str:
@@ -82,30 +85,46 @@ class Reader:
     prompt: ReaderPrompt = SHORT
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
-        """One outcome a question. Completions of earlier runs come from the store, so a killed run resumes.
+        """One outcome per question. Completions of earlier runs come from the store, so a killed run resumes.
 
         `contexts` : one per question, as the model sees it; empty for an answer from the model's memory.
-        Raises ValueError: too many or too few contexts, or a question id given twice. CompletionError: the endpoint
+
+        Raises ValueError: too many or too few contexts, or two questions with one id. CompletionError: the endpoint
         refuses the key, or does not know the model.
         """
-        ids = [question.id for question in questions]
-        if len(contexts) != len(ids) or len(set(ids)) < len(ids):
-            raise ValueError(f"{len(ids)} questions, {len(set(ids))} ids, {len(contexts)} contexts: give one of each.")
-        prompts = [self.prompt.fill(q.text, context) for q, context in zip(questions, contexts, strict=True)]
-        completions = self.model.complete_many(prompts, progress="reading")
-        outcomes = [self._answer(outcome) for outcome in completions]
-        counted = [o if isinstance(o, Failure) else c for o, c in zip(outcomes, completions, strict=True)]
-        return Answers(dict(zip(ids, outcomes, strict=True)), self.model.usage(counted), repr(self))
+        prompts = self._prompts(questions, contexts)
+        outcomes = [self._checked(outcome) for outcome in self.model.complete_many(prompts, progress="reading")]
+        answers = {
+            question.id: outcome if isinstance(outcome, Failure) else self._answer(outcome.text)
+            for question, outcome in zip(questions, outcomes, strict=True)
+        }
+        return Answers(answers, self.model.usage(outcomes), repr(self))
 
-    def _answer(self, outcome: Completion[None] | Failure) -> str | Failure:
-        if isinstance(outcome, Failure):
+    def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> CallPlan:
+        """What `read` would send: requests, tokens, time and cost, estimated."""
+        return self.model.plan(self._prompts(questions, contexts), answer_tokens=self.prompt.answer_tokens)
+
+    def _prompts(self, questions: Sequence[Query], contexts: Sequence[str]) -> list[str]:
+        ids = {question.id for question in questions}
+        if len(contexts) != len(questions) or len(ids) < len(questions):
+            raise ValueError(f"{len(questions)} questions, {len(ids)} ids, {len(contexts)} contexts: give one of each.")
+        pairs = zip(questions, contexts, strict=True)
+        return [self.prompt.fill(question.text, context) for question, context in pairs]
+
+    def _checked(self, outcome: Completion[None] | Failure) -> Completion[None] | Failure:
+        """An outcome, or the failure of a completion without an answer."""
+        if isinstance(outcome, Failure) or self._answer(outcome.text):
             return outcome
-        text = outcome.text.strip()
-        # Models often write the label in bold.
-        lines = [line.replace("*", "").strip() for line in text.splitlines()] if self.prompt.labelled else [text]
-        answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
-        if answer := answers[-1] if answers else "" if self.prompt.labelled else text:
-            return answer
-        reason = f"no answer, after the label 'Answer:' where one is required; the output ends {outcome.text[-80:]!r}"
+        reason = f"no answer, after the label 'Answer:' if one is required; the output ends {outcome.text[-80:]!r}"
         counts = (outcome.attempts, outcome.prompt_tokens, outcome.completion_tokens)
         return Failure("output", reason, *counts, cached=outcome.cached)
+
+    def _answer(self, output: str) -> str:
+        """The answer in an output; "" if there is none."""
+        lines = [output.strip()]
+        if self.prompt.labelled:  # models often write the label in bold
+            lines = [line.replace("*", "").strip() for line in output.splitlines()]
+        labelled = [line for line in lines if line.casefold().startswith(_LABEL)]
+        if labelled:
+            return labelled[-1][len(_LABEL) :].strip()
+        return "" if self.prompt.labelled else lines[0]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.types import UnansweredError
 
 Parsed = TypeVar("Parsed", covariant=True)
+Number = TypeVar("Number", int, float)
 
 Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "limit", "output"]
 
@@ -30,6 +31,7 @@ class Completion(Generic[Parsed]):
     cached : True if it was in the store, or an equal prompt came earlier in the same call.
     attempts : requests sent when it was bought, at least 1.
     cut : True if it ends at its limit of tokens; `parsed` then has the whole items before the end.
+    seconds : from the request to the last byte; None if unknown.
     """
 
     text: str
@@ -39,6 +41,7 @@ class Completion(Generic[Parsed]):
     cached: bool
     attempts: int
     cut: bool = False
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
         reason = cut_reason(reply.max_tokens)
     if reason:
         return Failure("output", reason, reply.attempts, *counts, cached=cached)
-    return Completion(text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut)
+    return Completion(text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut, seconds=reply.seconds)
 
 
 def _fault_of(reply: Reply, text: str) -> str:
@@ -269,11 +272,12 @@ class Usage:
     @classmethod
     def of(cls, outcomes: Iterable[Outcome], prices: Prices = (None, None)) -> Usage:
         """The sum over outcomes at prices per million tokens."""
-        every = list(outcomes)
-        fresh, failed = [one for one in every if not one.cached], [one for one in every if isinstance(one, Failure)]
-        tokens = _tokens(every)
-        costs = cost_of(tokens, prices), cost_of(_tokens(fresh), prices)
-        return cls(len(every), len(every) - len(fresh), len(failed), *tokens, *costs)
+        calls = list(outcomes)
+        new = [outcome for outcome in calls if not outcome.cached]
+        failed = sum(isinstance(outcome, Failure) for outcome in calls)
+        tokens = _tokens(calls)
+        costs = cost_of(tokens, prices), cost_of(_tokens(new), prices)
+        return cls(len(calls), len(calls) - len(new), failed, *tokens, *costs)
 
     def __str__(self) -> str:
         tokens = " + ".join("?" if n is None else f"{n:,}" for n in (self.prompt_tokens, self.completion_tokens))
@@ -286,12 +290,67 @@ Prices = tuple[float | None, float | None]  # of a million prompt and completion
 
 
 def _tokens(outcomes: Sequence[Outcome]) -> Pair:
-    counts = ([one.prompt_tokens for one in outcomes], [one.completion_tokens for one in outcomes])
-    prompt, completion = (None if None in each else sum(filter(None, each)) for each in counts)
-    return prompt, completion
+    return (
+        _sum([outcome.prompt_tokens for outcome in outcomes]),
+        _sum([outcome.completion_tokens for outcome in outcomes]),
+    )
+
+
+def _sum(values: Sequence[Number | None]) -> Number | None:
+    """The sum of values; None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return cast("Number", sum(known)) if len(known) == len(values) else None
 
 
 def cost_of(tokens: Pair, prices: Prices) -> float | None:
     """The cost of tokens at prices per million; None where a number or a price is not known."""
     known = [n * price for n, price in zip(tokens, prices, strict=True) if n is not None and price is not None]
     return sum(known) / 1e6 if len(known) == len(prices) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """What some prompts would take, estimated.
+
+    Attributes
+    ----------
+    calls : requests to send. stored : prompts whose answers are in the store.
+    prompt_tokens, completion_tokens : of the requests to send.
+    seconds : of all of them, from the times of stored answers; None if there are none.
+    cost : None if a price is unknown.
+    """
+
+    calls: int
+    stored: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float | None
+    cost: float | None
+
+    def __add__(self, other: CallPlan) -> CallPlan:
+        """Both plans together."""
+        return CallPlan(
+            self.calls + other.calls,
+            self.stored + other.stored,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            _sum([self.seconds, other.seconds]),
+            _sum([self.cost, other.cost]),
+        )
+
+    def __str__(self) -> str:
+        tokens = f"about {self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
+        calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
+        return f"{calls}, {tokens}, {duration(self.seconds)}, cost {cost}; {self.stored:,} answers are stored"
+
+
+def duration(seconds: float | None) -> str:
+    """A duration in words, to a minute or an hour."""
+    if seconds is None:
+        return "time unknown until answers are stored"
+    if seconds < 90:
+        return f"about {seconds:.0f} seconds"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} minutes"
+    return f"about {seconds / 3600:.1f} hours"

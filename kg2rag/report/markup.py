@@ -40,6 +40,8 @@ def markdown(sheet: ScoreSheet) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
+    if not cell.mean:
+        return ""
     mean = f"**{cell.mean}**" if cell.bold else cell.mean
     parts = [mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"]
     return " ".join(part for part in parts if part)
@@ -72,6 +74,8 @@ def latex(sheet: ScoreSheet) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
+    if not cell.mean:
+        return ""
     mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
     stars = f"$^{{{cell.stars}}}$" if cell.stars else ""
     spread = f" {escape_latex(cell.spread)}" if cell.spread else ""

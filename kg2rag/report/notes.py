@@ -18,6 +18,7 @@ def notes(sheet: ScoreSheet) -> list[str]:
         _vectors_note(config),
         _out_of_reach_note(config),
         _detectable_note(sheet),
+        *sheet.reader_notes,
         _seeds_note(config),
         _stored_note(sheet.stored),
         _not_cached_note(config),

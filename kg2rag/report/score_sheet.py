@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -53,6 +53,9 @@ class ScoreSheet:
     metric : the metric of every column, if the columns are data sets; empty if they are metrics.
     build_seconds : system -> seconds that its indexes and graphs took, NaN if unknown; may be empty.
     stored : system -> when its run was computed (ISO date and time), of runs that were read from the store.
+    bounds : rows that are shown below the systems and are not tested, such as the answers of a reader without passages:
+        system, metric, mean, ci_low, ci_high; None for none.
+    reader_notes : sentences about the answers of a reader.
     """
 
     scores: pd.DataFrame
@@ -63,6 +66,8 @@ class ScoreSheet:
     metric: str = ""
     build_seconds: Mapping[str, float] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)
+    bounds: pd.DataFrame | None = None
+    reader_notes: Sequence[str] = ()
 
     @property
     def metrics(self) -> list[str]:
@@ -120,6 +125,9 @@ class Cell(NamedTuple):
     bold: bool
 
 
+BLANK = Cell("", "", "", "", "", "", "", bold=False)
+
+
 class Row(NamedTuple):
     """One system of the table, its `name` with its marks; `larger` says how much more it returns than the others."""
 
@@ -175,7 +183,19 @@ def rows(sheet: ScoreSheet) -> list[Row]:
             build=_time_text(sheet.build_seconds.get(system, float("nan"))),
         )
         table.append(row)
+    if sheet.bounds is not None:
+        table += [_bound_row(sheet, name, part) for name, part in sheet.bounds.groupby("system", sort=False)]
     return table
+
+
+def _bound_row(sheet: ScoreSheet, name: Any, means: pd.DataFrame) -> Row:
+    """A row without tests; its cells are blank where the bound has no mean."""
+    untested = means.assign(p_holm=float("nan"), p_best=float("nan"), seed_sd=float("nan"))
+    records: Any = untested.itertuples(index=False)
+    cells = {
+        record.metric: _cell(record, sheet.scale(record.metric), sheet.digits(record.metric)) for record in records
+    }
+    return Row(name, name, False, [cells.get(metric, BLANK) for metric in sheet.metrics], "", "", "")
 
 
 def _time_text(time: float) -> str:

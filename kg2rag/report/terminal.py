@@ -86,6 +86,8 @@ def _name_text(row: Row, *, full: bool) -> Text:
 
 
 def _cell_text(cell: Cell, *, full: bool) -> Text:
+    if not cell.mean:
+        return Text()
     text = Text(cell.mean, style="bold" if cell.bold else "")
     text.append(f"{cell.stars:<3}", style="not bold")  # of fixed width, so that the numbers of a column stay aligned
     if cell.spread:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.scores import mean_scores, normalise_answer, score_answer, score_answers
+from kg2rag.evaluation.answer_scores import mean_scores, normalise_answer, score_answer, score_answers
 from kg2rag.llm import Failure
 from kg2rag.llm.reader import Answers
 from kg2rag.types import Corpus, Passage, QADataset, Question

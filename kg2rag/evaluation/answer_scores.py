@@ -25,9 +25,10 @@ from kg2rag.types import QADataset, require
 
 Rules = Literal["squad", "hotpotqa", "musique"]
 
+ALL_OR_NOTHING = ("yes", "no", "noanswer")
+"""Answers that are right or wrong as a whole, and that no context has to contain."""
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ALL_OR_NOTHING = ("yes", "no", "noanswer")
 
 
 class Answers(Protocol):
@@ -44,6 +45,10 @@ class Answers(Protocol):
     @property
     def failed(self) -> Mapping[str, object]:
         """The questions without an answer, and why."""
+
+    @property
+    def usage(self) -> object:
+        """What the answers cost, in words by `str`; None if no model was called."""
 
 
 class AnswerScore(NamedTuple):
@@ -82,7 +87,7 @@ def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") 
 
 def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
     """F1, precision and recall of two normalised answers as bags of words."""
-    if rules == "hotpotqa" and guess != gold and (guess in _ALL_OR_NOTHING or gold in _ALL_OR_NOTHING):
+    if rules == "hotpotqa" and guess != gold and (guess in ALL_OR_NOTHING or gold in ALL_OR_NOTHING):
         return 0.0, 0.0, 0.0
     if rules == "musique" and not (guess and gold):
         agreed = float(guess == gold)
@@ -94,6 +99,16 @@ def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
+def is_in_context(context: str, golds: Sequence[str]) -> float:
+    """1 if a context contains a gold answer word by word, else 0; NaN for answers such as yes and no."""
+    wanted = [normalise_answer(gold) for gold in golds]
+    wanted = [gold for gold in wanted if gold and gold not in ALL_OR_NOTHING]
+    if not wanted:
+        return np.nan
+    text = f" {normalise_answer(context)} "
+    return float(any(f" {gold} " in text for gold in wanted))
+
+
 def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") -> pd.DataFrame:
     """Score a reader's answers to the questions of a data set.
 
@@ -103,10 +118,14 @@ def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") 
     """
     require("rules", rules, Rules)
     check_answers(data)
-    ids, known = {question.id for question in data.questions}, set(answers.outcomes)
-    if odd := sorted(ids ^ known):
-        what = "has neither an answer nor a failure" if odd[0] in ids else "is no question of the set"
-        raise ValueError(f"{data.name}: {odd[0]!r} {what}, and so are {len(odd) - 1} more. Score answers to this set.")
+    ids = {question.id for question in data.questions}
+    differing = sorted(ids ^ set(answers.outcomes))
+    if differing:
+        first = differing[0]
+        problem = "has neither an answer nor a failure" if first in ids else "is no question of the set"
+        raise ValueError(
+            f"{data.name}: {first!r} {problem}, and so are {len(differing) - 1} more. Score answers to this set."
+        )
     rows = []
     for question in data.questions:
         text, failure = answers.texts.get(question.id), answers.failed.get(question.id)
@@ -120,17 +139,21 @@ def mean_scores(scores: pd.DataFrame, ids: Collection[str] | None = None, *, see
 
     `ids` : only these questions, such as those that two readers have both answered.
     """
-    kept = scores["failure"].isna() & (True if ids is None else scores["query_id"].isin(set(ids)))
-    metrics, n = list(AnswerScore._fields), int(kept.sum())
+    scored = scores[scores["failure"].isna()]
+    if ids is not None:
+        scored = scored[scored["query_id"].isin(set(ids))]
+    metrics = list(AnswerScore._fields)
     mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
-    if n:
-        values = scores.loc[kept, metrics].to_numpy(dtype=float)
-        mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=seed)
-    return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": n})
+    if len(scored):
+        values = scored[metrics].to_numpy(dtype=float)
+        mean = values.mean(axis=0)
+        low, high = interval_of_mean(values, seed=seed)
+    return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(scored)})
 
 
 def check_answers(data: QADataset) -> None:
-    """ValueError where a question has no gold answer."""
-    if without := [question.id for question in data.questions if not question.answers]:
+    """Raise ValueError if a question has no gold answer."""
+    without = [question.id for question in data.questions if not question.answers]
+    if without:
         share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
         raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")

@@ -1,0 +1,184 @@
+"""A reader and the rankings of systems -> its answers from their first passages, scored, between two bounds.
+
+The context of a system has the hits that `recall@Ntokens` counts: as many whole ones, best first, as fit in N tokens.
+The bounds are the answers without a passage ("closed book") and from the gold passages: between them lies everything
+that retrieval can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from kg2rag.evaluation.answer_scores import Answers, Rules, check_answers, is_in_context, score_answer
+from kg2rag.evaluation.metrics import ANSWER_METRICS
+from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.statistics import LEVEL, interval_of_mean, p_values, questions_needed
+from kg2rag.types import FloatArray, QADataset, Query, Ranking
+
+CLOSED_BOOK, GOLD_PASSAGES = "closed book", "gold passages"
+BOUNDS = (CLOSED_BOOK, GOLD_PASSAGES)
+EM, F1, IN_CONTEXT = ANSWER_METRICS
+COLUMNS = ("system", "query_id", "answer", "failure", *ANSWER_METRICS)
+
+
+class ReaderPlan(Protocol):
+    """What a reader would send, in words by `str`."""
+
+    @property
+    def calls(self) -> int:
+        """The number of requests; stored answers need none."""
+
+
+class AnswerReader(Protocol):
+    """Answers questions from contexts, one of each; `kg2rag.Reader` is such a reader."""
+
+    def plan(self, questions: Sequence[Query], contexts: Sequence[str]) -> ReaderPlan:
+        """What `read` would send."""
+
+    def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
+        """An answer or a failure for each question; an empty context asks for an answer from memory."""
+
+
+class Reading(NamedTuple):
+    """How answers are obtained and scored.
+
+    reader : answers questions. tokens : the most of a context. rules : whose normalisation and F1, see `score_answer`.
+    confirm : is given the plan before anything is sent; if it returns False, nothing is.
+    """
+
+    reader: AnswerReader
+    tokens: int
+    rules: Rules
+    confirm: Callable[[str], bool] | None
+
+
+def read_answers(
+    reading: Reading, rankings: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens
+) -> tuple[pd.DataFrame, str]:
+    """The answers for every system and bound, and what they cost in words.
+
+    One row per system, or bound, and question: system, query_id, answer, failure (None for an answer), then the metrics
+    of `ANSWER_METRICS`: NaN for a failed question, and for `answer_in_context` if the answer is such as yes or no.
+
+    Questions are asked one after the other for all systems, so that a limit of spending leaves complete questions.
+
+    Raises RuntimeError: the plan was not confirmed; no question was answered for every system.
+    """
+    contexts = contexts_of(rankings, data, tokens, reading.tokens)
+    queries = [Query(_key(name, question.id), question.text) for question in data.questions for name in contexts]
+    texts = [context for of_question in zip(*contexts.values(), strict=True) for context in of_question]
+    plan = reading.reader.plan(queries, texts)
+    if plan.calls and reading.confirm is not None and not reading.confirm(str(plan)):
+        raise RuntimeError(f"The plan was not confirmed, so nothing was sent: {plan}")
+    answers = reading.reader.read(queries, texts)
+    frames = [_scored(name, texts, data, answers, reading.rules) for name, texts in contexts.items()]
+    table = pd.concat(frames, ignore_index=True)
+    _require_answers(table, data)
+    return table, str(answers.usage or "")
+
+
+def _key(system: str, query_id: str) -> str:
+    return f"{system}\t{query_id}"
+
+
+def contexts_of(
+    rankings: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, budget: int
+) -> dict[str, list[str]]:
+    """System, then bound -> the context of each question."""
+    gold = [
+        Ranking.from_scores(question.id, rows, np.ones(len(rows)), data.corpus.ids)
+        for question, rows in ((question, _gold_rows(data, question)) for question in data.questions)
+    ]
+    contexts = {name: _passage_texts(tokens.cut(run, budget), data) for name, run in rankings.items()}
+    contexts[CLOSED_BOOK] = [""] * len(data)
+    contexts[GOLD_PASSAGES] = _passage_texts(tokens.cut(gold, budget), data)
+    return contexts
+
+
+def _gold_rows(data: QADataset, question: Any) -> list[int]:
+    return sorted({row for rows in data.gold_rows(question).values() for row in rows})
+
+
+def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
+    """The numbered passages of each ranking as one text."""
+    contents = data.corpus.contents
+    return [
+        "\n\n".join(f"[{rank}] {contents[row].strip()}" for rank, row in enumerate(ranking.rows.tolist(), start=1))
+        for ranking in rankings
+    ]
+
+
+def _scored(name: str, contexts: Sequence[str], data: QADataset, answers: Answers, rules: Rules) -> pd.DataFrame:
+    """The rows of one system or bound."""
+    texts, failed = answers.texts, answers.failed
+    rows = []
+    for question, context in zip(data.questions, contexts, strict=True):
+        key = _key(name, question.id)
+        text = texts.get(key)
+        em, f1 = (np.nan, np.nan) if text is None else score_answer(text, question.answers, rules)[:2]
+        failure = str(failed[key]) if key in failed else None
+        rows.append((name, question.id, text, failure, em, f1, is_in_context(context, question.answers)))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _require_answers(answers: pd.DataFrame, data: QADataset) -> None:
+    """Raise RuntimeError if no question was answered for every system."""
+    failed = answers[answers["failure"].notna()]
+    of_systems = failed[~failed["system"].isin(BOUNDS)]
+    if of_systems["query_id"].nunique() == len(data):
+        first = failed.iloc[0]
+        raise RuntimeError(
+            f"No question was answered for every system: {len(failed)} of {len(answers)} requests failed, the first "
+            f"for {first['system']}, question {first['query_id']!r}: {first['failure']}. Answers that came are stored, "
+            "and the same call goes on from there."
+        )
+
+
+def require_reader(reader: object, data: QADataset) -> None:
+    """Check, before any work, that a reader can be asked about a data set; TypeError or ValueError says why not."""
+    if not (callable(getattr(reader, "read", None)) and callable(getattr(reader, "plan", None))):
+        raise TypeError(f"reader must have the methods plan and read, as kg2rag.Reader(model) has, not {reader!r}.")
+    check_answers(data)
+
+
+def bounds_table(answers: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """One row per bound and metric: system, metric, mean, ci_low, ci_high (95 %)."""
+    rows = []
+    for bound in BOUNDS:
+        of_bound = answers[answers["system"] == bound]
+        for metric in ANSWER_METRICS:
+            values = of_bound[metric].dropna().to_numpy(dtype=float)
+            if len(values):
+                low, high = interval_of_mean(values, seed=seed)
+                rows.append((bound, metric, values.mean(), float(low), float(high)))
+    return pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high"])
+
+
+def passage_gains(answers: pd.DataFrame) -> FloatArray:
+    """What the gold passages add to the F1 of each question that was answered with and without them."""
+    f1_of = {bound: answers[answers["system"] == bound].set_index("query_id")[F1] for bound in BOUNDS}
+    return (f1_of[GOLD_PASSAGES] - f1_of[CLOSED_BOOK]).dropna().to_numpy(dtype=float)
+
+
+def uses_passages(answers: pd.DataFrame, seed: int) -> bool:
+    """Whether gold passages raise the F1 of a reader significantly: without that, no difference of systems counts."""
+    gains = passage_gains(answers)
+    return len(gains) > 0 and gains.mean() > 0 and float(p_values(gains, seed)) < LEVEL
+
+
+def questions_for(scores: Mapping[str, FloatArray], baseline: str, min_gain: float) -> tuple[int, int] | None:
+    """How many questions show a gain of `min_gain` over the baseline, as a range: the median over the other systems.
+
+    None if there are too few questions to tell; see `questions_needed`.
+    """
+    others = [values - scores[baseline] for name, values in scores.items() if name != baseline]
+    ranges = [questions_needed(differences, min_gain) for differences in others]
+    known = [span for span in ranges if span is not None]
+    if not known:
+        return None
+    low, high = np.ceil(np.median(known, axis=0)).astype(int).tolist()
+    return low, high
