@@ -105,9 +105,10 @@ class KnowledgeBase:
         `system` : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
         `where` : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
         """
-        made: Any = self.cached(("system", system), lambda: _RECOMMENDED.load()(self, system))
-        found: Ranking = made.retrieve(Query("q", query, None if where is None else self.corpus.where(**where)), k)
-        return found
+        retriever: Any = self.cached(("system", system), lambda: _RECOMMENDED.load()(self, system))
+        candidates = None if where is None else self.corpus.where(**where)
+        ranking: Ranking = retriever.retrieve(Query("q", query, candidates), k)
+        return ranking
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
         """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""
@@ -123,9 +124,10 @@ class KnowledgeBase:
 
     @cached_property
     def _graph(self) -> KnowledgeGraph:
-        source, corpus = self.source, self.corpus
+        source = self.source
         if isinstance(source, KnowledgeGraph):
             return source
+        corpus = self.corpus
         self.counts["builds"] += 1
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": graph_io.VERSION}
 
@@ -163,13 +165,14 @@ class KnowledgeBase:
         """Exact cosine search over the triples, each encoded as "head relation tail", and ": description" if any."""
 
         def built() -> DenseIndex:
-            graph, names = self.graph, self.graph.names
-            table, about = graph.triples, graph.triple_descriptions
+            graph = self.graph
+            table = graph.triples
             columns = (table.heads, table.relations, table.tails, table.descriptions)
-            texts = [
-                f"{names[head]} {graph.relations[relation]} {names[tail]}{about[said] and f': {about[said]}'}"
-                for head, relation, tail, said in zip(*(column.tolist() for column in columns), strict=True)
-            ]
+            texts = []
+            for head, relation, tail, number in zip(*(column.tolist() for column in columns), strict=True):
+                text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
+                description = graph.triple_descriptions[number]
+                texts.append(f"{text}: {description}" if description else text)
             return self._over("triples", texts)
 
         return self.cached("triple vectors", built)
@@ -182,8 +185,9 @@ class KnowledgeBase:
         """Finds entities by name, alias, or either without strokes (Lodz), in this order; and each match's entity."""
 
         def built() -> tuple[Lexicon, list[int]]:
-            graph, codes = self.graph, dict[str, int]()
-            aliases = ((code, alias) for code, own in enumerate(graph.aliases) for alias in own)
+            graph = self.graph
+            codes: dict[str, int] = {}
+            aliases = ((entity, alias) for entity, names in enumerate(graph.aliases) for alias in names)
             for entity, name in (*enumerate(graph.names), *aliases):
                 codes.setdefault(normalise(name), entity)
             for key, entity in list(codes.items()):
@@ -219,8 +223,8 @@ class KnowledgeBase:
     @property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
-        texts, key = self.corpus.streamed_contents, {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
-        write = partial(TrigramIndex.write, contents=texts)
+        key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
+        write = partial(TrigramIndex.write, contents=self.corpus.streamed_contents)
         return self.cached("trigram", lambda: TrigramIndex(self.store.entry("trigram", key, write)))
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
@@ -236,8 +240,8 @@ class KnowledgeBase:
     ) -> LexicalIndex:
         def opened() -> LexicalIndex:
             key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
-            build, libraries = partial(LexicalIndex.write, contents=texts, settings=settings), ("bm25s", "pystemmer")
-            return LexicalIndex(self.store.entry(stage, key, build, libraries=libraries), settings)
+            build = partial(LexicalIndex.write, contents=texts, settings=settings)
+            return LexicalIndex(self.store.entry(stage, key, build, libraries=("bm25s", "pystemmer")), settings)
 
         return self.cached((stage, settings), opened)
 
@@ -255,9 +259,10 @@ class KnowledgeBase:
             self._builders[key] = module
             built = build()
             self._memory[key] = built, from_graph or self.counts["graph reads"] > before
-        found: tuple[Built, bool] = self._memory[key]
-        self.counts["graph reads"] += found[1]
-        return found[0]
+        part: Built
+        part, reads_graph = self._memory[key]
+        self.counts["graph reads"] += reads_graph
+        return part
 
     @property
     def _builders(self) -> dict[Hashable, str]:
@@ -310,16 +315,16 @@ class KnowledgeBase:
         self.counts["encodings"] += 1
         if not texts:
             return self.encode([], role)
-        known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
-        found = {text: vector for text in texts if (vector := known.get(text)) is not None}
-        lacking = [text for text in dict.fromkeys(texts) if text not in found]
-        if lacking:
-            fresh = dict(zip(lacking, self.encode(lacking, role), strict=True))
-            found |= fresh
-            known |= fresh
-            for text in list(islice(known, max(len(known) - KEPT, 0))):
-                known.pop(text, None)  # another thread may have been quicker
-        return np.stack([found[text] for text in texts])
+        memory: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
+        vectors = {text: vector for text in texts if (vector := memory.get(text)) is not None}
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if new:
+            encoded_texts = dict(zip(new, self.encode(new, role), strict=True))
+            vectors |= encoded_texts
+            memory |= encoded_texts
+            for text in list(islice(memory, max(len(memory) - KEPT, 0))):
+                memory.pop(text, None)  # another thread may have been quicker
+        return np.stack([vectors[text] for text in texts])
 
     def candidates(self, queries: Sequence[Query]) -> list[IntArray | None]:
         """The corpus rows each query may return, sorted; None where it may return any."""
