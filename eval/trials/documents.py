@@ -185,7 +185,7 @@ def odd_files(folder: Path) -> dict[str, Callable[[], object]]:
         "a FIFO that is a page": lambda: os.mkfifo(folder / "pipe.html"),
         "a socket": lambda: socket.socket(socket.AF_UNIX).bind(str(folder / "sock.txt")),
         "a link to nowhere": lambda: (folder / "dangling.md").symlink_to("nowhere"),
-        "a page that is a link to nowhere": lambda: (folder / "dangling.html").symlink_to("nowhere"),
+        "a page that leads to nowhere": lambda: (folder / "dangling.html").symlink_to("nowhere"),
         "a link to itself": lambda: (folder / "loop.md").symlink_to("loop.md"),
         "a link to a folder above": lambda: (folder / "up").symlink_to(".."),
         "a name that is not UTF-8": lambda: Path(os.fsdecode(bytes(folder) + b"/na\xffme.md")).write_text(
