@@ -97,7 +97,8 @@ def _find_mentions(wanted: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     """The mentions of spellings in all passages, under the names of their entities."""
     spellings = [spelling for spelling in wanted if normalise(spelling)]
     lexicon = Lexicon([normalise(spelling) for spelling in spellings], spellings)
-    contents, mentions = corpus.streamed_contents, list[Mention]()
+    contents = corpus.streamed_contents
+    mentions: list[Mention] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
         matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))
         for code, row in zip(matches.codes.tolist(), matches.texts.tolist(), strict=True):
@@ -107,9 +108,24 @@ def _find_mentions(wanted: Mapping[str, str], corpus: Corpus) -> list[Mention]:
 
 def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
     """The triples, those without a passage with the first that names both their ends, where there is one."""
-    lacking = [at for at, triple in enumerate(triples) if not triple.passage_id]
+    lacking = [index for index, triple in enumerate(triples) if not triple.passage_id]
     if not lacking or not mentions:
         return tuple(triples)
+    naming, code_of = _naming_matrix(mentions, corpus)
+    nothing = len(code_of)  # the last row of the matrix, which names nothing
+    heads = np.array([code_of.get(entity_key(triples[index].head), nothing) for index in lacking])
+    tails = np.array([code_of.get(entity_key(triples[index].tail), nothing) for index in lacking])
+    both = naming[heads].multiply(naming[tails]).tocsr()
+    both.sort_indices()
+    placed = list(triples)
+    for position in np.flatnonzero(np.diff(both.indptr)).tolist():
+        passage = corpus.ids[both.indices[both.indptr[position]]]
+        placed[lacking[position]] = replace(placed[lacking[position]], passage_id=passage)
+    return tuple(placed)
+
+
+def _naming_matrix(mentions: Sequence[Mention], corpus: Corpus) -> tuple[csr_array, dict[str, int]]:
+    """(n_keys + 1, n_passages) which passages name an entity, and the row of each entity's key; the last is blank."""
     names = pa.array((mention.entity for mention in mentions), pa.string()).dictionary_encode()
     keys = pa.array(map(entity_key, names.dictionary.to_pylist()), pa.string()).dictionary_encode()
     code_of = {key: code for code, key in enumerate(keys.dictionary.to_pylist())}
@@ -117,18 +133,8 @@ def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpu
     # A passage that the corpus lacks is refused where the graph is built.
     rows = pc.fill_null(pc.index_in(ids, value_set=pa.array(corpus.ids, pa.string())), 0).to_numpy()
     cells = keys.indices.to_numpy()[names.indices.to_numpy()], rows
-    unknown = len(code_of)  # the last row of the matrix, which names nothing
-    naming = csr_array((np.ones(len(rows), dtype=bool), cells), shape=(unknown + 1, len(corpus)))
-    ends = [(entity_key(triples[at].head), entity_key(triples[at].tail)) for at in lacking]
-    heads = np.array([code_of.get(head, unknown) for head, _ in ends])
-    tails = np.array([code_of.get(tail, unknown) for _, tail in ends])
-    both = naming[heads].multiply(naming[tails]).tocsr()
-    both.sort_indices()
-    placed = list(triples)
-    for at in np.flatnonzero(np.diff(both.indptr)).tolist():
-        passage = corpus.ids[both.indices[both.indptr[at]]]
-        placed[lacking[at]] = replace(placed[lacking[at]], passage_id=passage)
-    return tuple(placed)
+    shape = (len(code_of) + 1, len(corpus))
+    return csr_array((np.ones(len(rows), dtype=bool), cells), shape=shape), code_of
 
 
 def graph_of(value: object) -> Extractor | None:
@@ -202,8 +208,19 @@ def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
         value = value.to_dict("records")
     if not isinstance(value, list | tuple) or not value:
         return None
-    if all(isinstance(record, Mapping) for record in value):
-        return tuple({str(name): plain(cell) for name, cell in record.items()} for record in value)
-    if all(isinstance(record, list | tuple) and len(record) == 3 for record in value):
-        return tuple(dict(zip(("head", "relation", "tail"), record, strict=True)) for record in value)
+    records: list[Mapping[str, Any]] = []
+    for triple in value:
+        record = _record(triple)
+        if record is None:
+            return None
+        records.append(record)
+    return tuple(records)
+
+
+def _record(triple: Any) -> Mapping[str, Any] | None:
+    """A triple that is a mapping, or a list of three, as a record; None of anything else."""
+    if isinstance(triple, Mapping):
+        return {str(name): plain(cell) for name, cell in triple.items()}
+    if isinstance(triple, list | tuple) and len(triple) == 3:
+        return dict(zip(("head", "relation", "tail"), triple, strict=True))
     return None

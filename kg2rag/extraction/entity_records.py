@@ -43,14 +43,15 @@ def _entity(record: object, number: int) -> Entity:
         raise refused("entities", record, ALLOWED)
     fields = {str(field): value for field, value in record.items() if not _is_blank(value)}
     unknown = sorted(fields.keys() - set(FIELDS))
-    if unknown or not fields.get("name"):
-        problem = f"has the field {unknown[0]!r}" if unknown else "has no name"
-        raise DataError(f"entities: record {number} {problem}. Allowed: {', '.join(FIELDS)}.")
+    if unknown:
+        raise DataError(f"entities: record {number} has the field {unknown[0]!r}. Allowed: {', '.join(FIELDS)}.")
+    if not fields.get("name"):
+        raise DataError(f"entities: record {number} has no name. Allowed: {', '.join(FIELDS)}.")
     aliases = fields.pop("aliases", ())
     if isinstance(aliases, str):
         aliases = (aliases,)
     texts = {field: str(value) for field, value in fields.items()}
-    return Entity(**texts, aliases=tuple(str(alias) for alias in aliases))
+    return Entity(**texts, aliases=tuple(map(str, aliases)))
 
 
 def _is_blank(value: object) -> bool:

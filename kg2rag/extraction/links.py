@@ -103,11 +103,12 @@ class Links:
 
 def _entities(titles: list[str], names: dict[str, set[str]]) -> Iterator[Entity]:
     """Every title, with the words of links that lead to it and to no other; no number and no title is an alias."""
-    known = {entity_key(title) for title in titles}
+    title_keys = {entity_key(title) for title in titles}
     aliases: dict[str, list[str]] = {}
     for words, targets in names.items():
         key = entity_key(words)
-        if len(targets) == 1 and len(key) > 1 and key not in known and not is_date_or_number(key):
+        is_name = len(key) > 1 and key not in title_keys and not is_date_or_number(key)
+        if is_name and len(targets) == 1:
             aliases.setdefault(next(iter(targets)), []).append(words)
     for title in dict.fromkeys(titles):
         yield Entity(title, "title", aliases=tuple(aliases.get(title, ())))

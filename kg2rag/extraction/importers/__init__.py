@@ -90,7 +90,7 @@ class Row:
     def strings(self, name: str) -> tuple[str, ...]:
         """A list of strings, each once; none where it is null or missing."""
         value = self.value((name,), list, "a list of strings") or []
-        if not all(isinstance(one, str) for one in value):
+        if not all(isinstance(member, str) for member in value):
             wrong(self.file, self.place, name, value, "a list of strings")
         return tuple(dict.fromkeys(value))
 

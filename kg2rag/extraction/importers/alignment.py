@@ -45,21 +45,23 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     of_chunk = words.texts[starts] < len(chunks)
     # Runs of chunks in order of their hash, and for each run of a passage where its equals are.
     order = np.argsort(runs[of_chunk], kind="stable")
-    known, at_chunk = runs[of_chunk][order], starts[of_chunk][order]
-    sought, at_passage = runs[~of_chunk], starts[~of_chunk]
-    first, last = (np.searchsorted(known, sought, side=side) for side in ("left", "right"))
-    counts = last - first
+    chunk_runs = runs[of_chunk][order]
+    chunk_starts = starts[of_chunk][order]
+    first = np.searchsorted(chunk_runs, runs[~of_chunk], side="left")
+    counts = np.searchsorted(chunk_runs, runs[~of_chunk], side="right") - first
     counts[counts > MOST_CHUNKS] = 0
-    in_passage = np.repeat(at_passage, counts)
+    in_passage = np.repeat(starts[~of_chunk], counts)
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    in_chunk = at_chunk[np.repeat(first, counts) + steps]
+    in_chunk = chunk_starts[np.repeat(first, counts) + steps]
     pairs, pair = np.unique(words.texts[in_chunk] * len(sizes) + words.texts[in_passage], return_inverse=True)
     chunk, passage = np.divmod(pairs, len(sizes))
-    shared = [_covered(pair, place, len(pairs), len(codes)) for place in (in_passage, in_chunk)]
-    kept = (2 * shared[0] >= sizes[passage]) | (2 * shared[1] >= sizes[chunk]) | (shared[0] >= LONG)
-    placed = _covered(np.zeros(kept[pair].sum(), dtype=np.int64), in_chunk[kept[pair]], 1, len(codes))
+    passage_words = _covered(pair, in_passage, len(pairs), len(codes))
+    chunk_words = _covered(pair, in_chunk, len(pairs), len(codes))
+    lies_in = (2 * passage_words >= sizes[passage]) | (2 * chunk_words >= sizes[chunk]) | (passage_words >= LONG)
+    placed_starts = in_chunk[lies_in[pair]]
+    placed = _covered(np.zeros(len(placed_starts), dtype=np.int64), placed_starts, 1, len(codes))
     n_words = int(sizes[: len(chunks)].sum())
-    return Alignment(chunk[kept], passage[kept] - len(chunks), n_words, int(placed.sum()))
+    return Alignment(chunk[lies_in], passage[lies_in] - len(chunks), n_words, int(placed.sum()))
 
 
 def _runs(codes: NDArray[np.uint64], texts: IntArray) -> tuple[NDArray[np.uint64], IntArray]:

@@ -44,26 +44,26 @@ def extraction_of(
     A relation becomes one triple for each passage that states it; its weight is a sum over all its statements, see
     `strengths`. `notes` counts entities without a name, which are left out with their relations.
     """
-    described: list[Entity] = []
+    named_entities: list[Entity] = []
     mentions: list[Mention] = []
-    for entity, named_in in entities:
+    for entity, chunk_ids in entities:
         if not entity_key(entity.name):
             notes["blank entities, left out"] += 1
             continue
-        described.append(entity)
-        passages = chunks.passages(named_in, [entity.name], "entities", notes)
+        passages = chunks.passages(chunk_ids, [entity.name], "entities", notes)
         notes["entities of no known passage"] += not passages
+        named_entities.append(entity)
         mentions += (Mention(entity.name, passage) for passage in passages)
     named = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
     notes["relations of blank entities, left out"] = len(relations) - len(named)
     triples: list[Triple] = []
     strengths = strengths_of([relation.weight for relation in named], notes)
-    for (head, name, tail, _, stated_in, about), strength in zip(named, strengths, strict=True):
-        passages = chunks.passages(stated_in, [head, tail], "relations", notes)
+    for relation, strength in zip(named, strengths, strict=True):
+        passages = chunks.passages(relation.chunks, [relation.head, relation.tail], "relations", notes)
         notes["relations of no known passage, kept without one"] += not passages
-        fact = head, name or "related to", tail
-        triples += (Triple(*fact, passage, strength, description=about) for passage in passages or [""])
-    return Extraction(tuple(triples), tuple(mentions), tuple(described), notes)
+        fact = relation.head, relation.name or "related to", relation.tail
+        triples += (Triple(*fact, passage, strength, description=relation.description) for passage in passages or [""])
+    return Extraction(tuple(triples), tuple(mentions), tuple(named_entities), notes)
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ class ChunkMap:
                 f"{file}: none of {len(chunks)} chunks shares its words with a passage of the corpus{first}. "
                 "Load the corpus that the export was made from."
             )
+        placed = {row for chunk_rows in rows.values() for row in chunk_rows}
         notes["chunks outside the corpus"] = len(chunks) - len(rows)
-        notes["passages in no chunk"] = len(corpus) - len({row for found in rows.values() for row in found})
+        notes["passages in no chunk"] = len(corpus) - len(placed)
         return cls(corpus, {id_: sorted(rows.get(id_, ())) for id_ in chunks})
 
     def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:
@@ -104,20 +105,21 @@ class ChunkMap:
         Of a chunk that holds several passages, those count that have the most of `names` in them, and all of them where
         none contains a name. `notes` counts such cases, and chunks that the export lacks, as "`kind` …".
         """
-        found: set[int] = set()
+        rows: set[int] = set()
         for chunk in chunks:
             if chunk not in self.rows:
                 notes[f"{kind} of chunks whose text the export lacks"] += 1
-                continue
-            rows = self.rows[chunk]
-            if len(rows) < 2:
-                found.update(rows)
-                continue
-            named = [sum(f" {normalise(name)} " in self._folded[row] for name in names) for row in rows]
-            most = max(named, default=0)
-            notes[f"{kind} given to every passage of their chunk, as none has the names"] += not most
-            found.update(row for row, count in zip(rows, named, strict=True) if count == most)
-        return [self.corpus.ids[row] for row in sorted(found)]
+            elif len(self.rows[chunk]) < 2:
+                rows.update(self.rows[chunk])
+            else:
+                n_names = [self._count_names(row, names) for row in self.rows[chunk]]
+                notes[f"{kind} given to every passage of their chunk, as none has the names"] += not any(n_names)
+                most = max(n_names)
+                rows.update(row for row, count in zip(self.rows[chunk], n_names, strict=True) if count == most)
+        return [self.corpus.ids[row] for row in sorted(rows)]
+
+    def _count_names(self, row: int, names: Sequence[str]) -> int:
+        return sum(f" {normalise(name)} " in self._folded[row] for name in names)
 
     @cached_property
     def _folded(self) -> list[str]:

@@ -72,26 +72,38 @@ class LightRAG(FileSource):
         chunk is found, or a file is malformed.
         """
         notes: Counter[str] = Counter()
-        graph, file = read_graphml(self.path), self.path.with_name(CHUNKS)
-        texts = {id_: text(row.record, "content", file, row.place) for id_, row in _records(file)}
+        graph = read_graphml(self.path)
+        file = self.path.with_name(CHUNKS)
+        texts = {key: text(row.record, "content", file, row.place) for key, row in _records(file)}
         chunks = ChunkMap.of(texts, corpus, file, notes)
-        more = (self.path.with_name(name) for name in ALL_CHUNKS)
-        named_in, stated_in = (
-            {key: row.strings("chunk_ids") for key, row in (_records(file) if file.is_file() else ())} for file in more
-        )
-        entities, names = [], {}
+        chunks_of_entity, chunks_of_relation = (_all_chunks(self.path.with_name(name)) for name in ALL_CHUNKS)
+        entities = []
+        names = {}
         for node, data in graph.nodes(data=True):
             names[node] = unquoted(str(data.get("entity_id", node)))
-            kind, about = (unquoted(str(data.get(field, ""))) for field in ("entity_type", "description"))
-            known = named_in.get(str(node)) or _split(data.get("source_id"))
-            entities.append((Entity(names[node], kind, " ".join(_split(about))), known))
+            description = " ".join(_split(unquoted(str(data.get("description", "")))))
+            entity = Entity(names[node], unquoted(str(data.get("entity_type", ""))), description)
+            entities.append((entity, chunks_of_entity.get(str(node)) or _split(data.get("source_id"))))
         relations = []
         for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
-            weight = Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).number("weight")
-            known = stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id"))
-            name, about = ", ".join(_split(data.get("keywords"))), " ".join(_split(data.get("description")))
-            relations.append(Relation(names[head], name, names[tail], weight, known, about))
+            key = SEPARATOR.join(sorted((str(head), str(tail))))
+            relation = Relation(
+                head=names[head],
+                name=", ".join(_split(data.get("keywords"))),
+                tail=names[tail],
+                weight=Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).number("weight"),
+                chunks=chunks_of_relation.get(key) or _split(data.get("source_id")),
+                description=" ".join(_split(data.get("description"))),
+            )
+            relations.append(relation)
         return extraction_of(entities, relations, chunks, notes)
+
+
+def _all_chunks(file: Path) -> dict[str, tuple[str, ...]]:
+    """Entity, or both ends of a relation -> its chunks; empty without the file."""
+    if not file.is_file():
+        return {}
+    return {key: row.strings("chunk_ids") for key, row in _records(file)}
 
 
 def _records(file: Path) -> Iterator[tuple[str, Row]]:
@@ -131,11 +143,13 @@ class MicrosoftGraphRAG(FileSource):
 
     def files(self) -> Mapping[str, Path]:
         """The three tables; where releases left two of a kind, the one with today's name."""
-        found = {}
+        files = {}
         for table in TABLES:
-            old, new = self.path / f"create_final_{table}.parquet", self.path / f"{table}.parquet"
-            found[table] = old if old.is_file() and not new.is_file() else existing(new, "GraphRAG's output folder")
-        return found
+            old = self.path / f"create_final_{table}.parquet"
+            new = self.path / f"{table}.parquet"
+            is_old = old.is_file() and not new.is_file()
+            files[table] = old if is_old else existing(new, "GraphRAG's output folder")
+        return files
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Relationships as triples, entities with their mentions, in the tables' order.
@@ -153,9 +167,15 @@ class MicrosoftGraphRAG(FileSource):
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
         for row in _rows(files["relationships"], [], ["source", "target", "text_unit_ids"]):
-            weight, known = row.number("weight"), row.strings("text_unit_ids")
-            ends = row.unquoted("source"), row.unquoted(*NAMES), row.unquoted("target")
-            relations.append(Relation(*ends, weight, known, row.unquoted("description")))
+            relation = Relation(
+                head=row.unquoted("source"),
+                name=row.unquoted(*NAMES),
+                tail=row.unquoted("target"),
+                weight=row.number("weight"),
+                chunks=row.strings("text_unit_ids"),
+                description=row.unquoted("description"),
+            )
+            relations.append(relation)
         return extraction_of(entities, relations, chunks, notes)
 
 

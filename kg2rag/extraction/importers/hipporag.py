@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.extraction.importers import FileSource
@@ -55,14 +55,14 @@ class HippoRAGOpenIE(FileSource):
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for number, record in enumerate(records, start=1):
-            key = str(number)
-            names = [name.strip() for name in record["extracted_entities"] if isinstance(name, str) and name.strip()]
-            notes["entities that are blank or no string"] += len(record["extracted_entities"]) - len(names)
+            chunk = str(number)
+            names = _names(record["extracted_entities"], notes)
             for head, relation, tail in _facts(record["extracted_triples"], notes):
-                for id_ in chunks.passages([key], [head, tail], "triples", notes):
-                    triples.append(Triple(head, relation, tail, passage_id=id_))
-            for name in dict.fromkeys(names):
-                mentions += (Mention(name, id_) for id_ in chunks.passages([key], [name], "entities", notes))
+                passages = chunks.passages([chunk], [head, tail], "triples", notes)
+                triples += (Triple(head, relation, tail, passage_id=passage) for passage in passages)
+            for name in names:
+                passages = chunks.passages([chunk], [name], "entities", notes)
+                mentions += (Mention(name, passage) for passage in passages)
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
     def _checked(self, document: Any, number: int) -> Mapping[str, Any]:
@@ -94,21 +94,27 @@ class HippoRAGOpenIE(FileSource):
             else:
                 others[str(number)] = record["passage"]
         laid, percent = lay(others, corpus)
-        for key, passage in others.items():
-            if key not in laid and not self.partial:
-                title = records[int(key) - 1].get("title") or passage.partition("\n")[0]
-                raise DataError(
-                    f"{self.path}, record {key} ({title!r}) is no passage of the corpus. "
-                    "Load the corpus it was made from, or allow it with partial=True."
-                )
+        strangers = [chunk for chunk in others if chunk not in laid]
+        if strangers and not self.partial:
+            self._refuse(strangers[0], records)
         if not rows and not laid:
             raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
-        notes["documents outside the corpus"] = len(others) - len(laid)
+        rows |= laid
+        notes["documents outside the corpus"] = len(strangers)
         notes["documents laid on passages by the words that they share in order"] = len(laid)
         notes["percent of the words of other documents that passages have"] = percent
-        rows |= laid
-        notes["passages without a document"] = len(corpus) - len({row for found in rows.values() for row in found})
+        placed = {row for document_rows in rows.values() for row in document_rows}
+        notes["passages without a document"] = len(corpus) - len(placed)
         return ChunkMap(corpus, {str(number): rows.get(str(number), []) for number in range(1, len(records) + 1)})
+
+    def _refuse(self, chunk: str, records: Sequence[Mapping[str, Any]]) -> NoReturn:
+        """DataError for a document that is no passage."""
+        record = records[int(chunk) - 1]
+        title = record.get("title") or record["passage"].partition("\n")[0]
+        raise DataError(
+            f"{self.path}, record {chunk} ({title!r}) is no passage of the corpus. "
+            "Load the corpus it was made from, or allow it with partial=True."
+        )
 
 
 def is_openie(file: Path) -> bool:
@@ -120,15 +126,25 @@ def is_openie(file: Path) -> bool:
     return isinstance(documents, list) and any("extracted_triples" in document for document in documents)
 
 
-def _facts(given: list[object], notes: Counter[str]) -> list[TripleTexts]:
+def _names(entities: list[object], notes: Counter[str]) -> list[str]:
+    """The names of a document, each once."""
+    names = [name.strip() for name in entities if isinstance(name, str) and name.strip()]
+    notes["entities that are blank or no string"] += len(entities) - len(names)
+    return list(dict.fromkeys(names))
+
+
+def _facts(triples: list[object], notes: Counter[str]) -> list[TripleTexts]:
+    """The triples of a document with three parts, each once."""
     facts: dict[TripleTexts, None] = {}
-    for parts in given:
+    for parts in triples:
         if not isinstance(parts, list) or len(parts) != 3:
             notes["triples without exactly three parts"] += 1
-        elif not all(isinstance(part, str) and part.strip() for part in parts):
+            continue
+        if not all(isinstance(part, str) and part.strip() for part in parts):
             notes["triples with a part that is blank or no string"] += 1
-        elif (fact := (parts[0].strip(), parts[1].strip(), parts[2].strip())) in facts:
+            continue
+        fact = parts[0].strip(), parts[1].strip(), parts[2].strip()
+        if fact in facts:
             notes["exact duplicates within a document"] += 1
-        else:
-            facts[fact] = None
+        facts[fact] = None
     return list(facts)

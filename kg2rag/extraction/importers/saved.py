@@ -107,19 +107,20 @@ class SavedGraph:
 
         DataError where the corpus is not the one that the graph was built on, or a file was changed since.
         """
-        own = self.about.corpus
-        if corpus.fingerprint != own.fingerprint:
-            given = CorpusMark(name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint)
+        built_on = self.about.corpus
+        if corpus.fingerprint != built_on.fingerprint:
+            searched = CorpusMark(name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint)
             raise DataError(
-                f"{self.directory} was built on the corpus {own}, but is to be used over {given}. Load the set with "
-                "the options it was built with, or build a graph for this corpus."
+                f"{self.directory} was built on the corpus {built_on}, but is to be used over {searched}. Load the set "
+                "with the options it was built with, or build a graph for this corpus."
             )
         for name, checksum in self.about.files.items():
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
         known = frozenset(corpus.ids)
-        triples, mentions, entities = (tuple(_rows(self.directory / at, kind, known)) for at, kind in TABLES.items())
+        tables = [tuple(_rows(self.directory / name, kind, known)) for name, kind in TABLES.items()]
+        triples, mentions, entities = tables
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
@@ -132,7 +133,8 @@ def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[Any]:
         except ValidationError as error:
             fault = error.errors()[0]
             wrong(file, number, ".".join(map(str, fault["loc"])) or "record", fault["input"], fault["msg"])
-        if (passage := record.get("passage_id")) and passage not in known:
+        passage = record.get("passage_id")
+        if passage and passage not in known:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
 
 

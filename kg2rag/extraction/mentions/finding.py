@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,38 +32,69 @@ _ENDING = re.compile(r"(['’]s|['’\-]+)$")
 def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     """The mention table of a corpus; `size` bytes of text are read at a time, which changes no result."""
     titles, names, page_key, page_row = _titles(corpus)
-    lexicon, n_titles = Lexicon(titles.to_pylist(), names), len(titles)
-    found, phrases = list[IntArray](), list[IntArray]()  # (3, n) each: row, sentence, and title or phrase
-    known: dict[str, tuple[int, str]] = {}  # key of a phrase -> its number, and how it is first written
+    n_titles = len(titles)
+    lexicon = Lexicon(titles.to_pylist(), names)
+    phrases = _Phrases({}, [])
+    titles_named: list[IntArray] = []  # (3, n) each: row, sentence and title
+    phrases_named: list[IntArray] = []  # likewise with the number of the phrase
     lower_case: Counter[str] = Counter()
     for texts, rows, numbers in numbered_sentences(corpus, size):
         joined = JoinedTexts(texts)
         matches = lexicon.matches(joined)
-        found.append(np.stack([rows[matches.texts], numbers[matches.texts], matches.codes]))
-        spans = np.array([match.span() for match in NAME.finditer(joined.text)], dtype=np.int64).reshape(-1, 2)
-        # No title overlaps a phrase that ends before the first title whose end is behind its start.
-        nearest = np.searchsorted(matches.ends, spans[:, 0], side="right")
-        spans = spans[spans[:, 1] <= np.append(matches.starts, len(joined.text))[nearest]]
-        surfaces = pa.array([joined.text[start:end] for start, end in spans.tolist()], pa.string()).dictionary_encode()
-        named = map(name_of, surfaces.dictionary.to_pylist())
-        codes = [-1 if one is None else known.setdefault(one[0], (len(known), one[1]))[0] for one in named]
-        code, at = np.array(codes, dtype=np.int64)[surfaces.indices.to_numpy()], joined.text_of(spans[:, 0])
-        phrases.append(np.stack([rows[at], numbers[at], code])[:, code >= 0])
+        titles_named.append(np.stack([rows[matches.texts], numbers[matches.texts], matches.codes]))
+        spans = _phrase_spans(joined, matches.starts, matches.ends)
+        code = phrases.codes([joined.text[start:end] for start, end in spans.tolist()])
+        text = joined.text_of(spans[:, 0])
+        phrases_named.append(np.stack([rows[text], numbers[text], code])[:, code >= 0])
         lower_case.update(word for word in re.findall(r"\w+", joined.text) if word.islower())
-    found.append(_linked(corpus, titles))
-    row, sentence, phrase = np.concatenate(phrases, axis=1)
-    shared = _shared(list(known), phrase, row, lower_case, titles)
-    code = np.where(shared, n_titles + np.cumsum(shared) - 1, -1)[phrase]
-    row, sentence, key = np.concatenate([*found, np.stack([row, sentence, code])[:, code >= 0]], axis=1)
-    own = page_row.astype(np.int64) * n_titles + page_key  # a page does not mention its own title
-    kept = ~np.isin(np.where(key < n_titles, row * n_titles + key, -1), own)
-    row, sentence, key = row[kept], sentence[kept], key[kept]
+    titles_named.append(_linked(corpus, titles))
+    row, sentence, phrase = np.concatenate(phrases_named, axis=1)
+    shared = _shared(list(phrases.code_of), phrase, row, lower_case, titles)
+    key = np.where(shared, n_titles + np.cumsum(shared) - 1, -1)[phrase]
+    names_named = np.stack([row, sentence, key])[:, key >= 0]
+    row, sentence, key = np.concatenate([*titles_named, names_named], axis=1)
+    pages = page_row.astype(np.int64) * n_titles + page_key
+    names_itself = np.isin(
+        np.where(key < n_titles, row * n_titles + key, -1), pages
+    )  # a page, in its text, by its title
+    row, sentence, key = row[~names_itself], sentence[~names_itself], key[~names_itself]
     order = np.lexsort((key, sentence, row))
     columns = np.stack([row, sentence, key]).astype(np.int32)[:, order]
     row, sentence, key = columns[:, np.diff(columns, axis=1, prepend=-1).any(axis=0)]
-    added = [(key, name) for (key, (_, name)), one in zip(known.items(), shared, strict=True) if one]
-    keys, names = titles.to_pylist() + [key for key, _ in added], names + [name for _, name in added]
+    keys = [*titles.to_pylist(), *compress(phrases.code_of, shared)]
+    names += compress(phrases.names, shared)
     return MentionTable(keys, names, n_titles, page_key, page_row, key, row, sentence)
+
+
+class _Phrases(NamedTuple):
+    """Capitalised phrases: key -> number, and how each is first written."""
+
+    code_of: dict[str, int]
+    names: list[str]
+
+    def codes(self, surfaces: list[str]) -> IntArray:
+        """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
+        encoded = pa.array(surfaces, pa.string()).dictionary_encode()
+        codes = [self._code(surface) for surface in encoded.dictionary.to_pylist()]
+        return np.array(codes, dtype=np.int64)[encoded.indices.to_numpy()]
+
+    def _code(self, surface: str) -> int:
+        key_and_name = name_of(surface)
+        if key_and_name is None:
+            return -1
+        key, name = key_and_name
+        if key not in self.code_of:
+            self.code_of[key] = len(self.names)
+            self.names.append(name)
+        return self.code_of[key]
+
+
+def _phrase_spans(joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray) -> IntArray:
+    """(n, 2) the capitalised phrases that overlap no title."""
+    spans = np.array([match.span() for match in NAME.finditer(joined.text)], dtype=np.int64).reshape(-1, 2)
+    # No title overlaps a phrase that ends before the first title whose end is behind its start.
+    nearest = np.searchsorted(title_ends, spans[:, 0], side="right")
+    return spans[spans[:, 1] <= np.append(title_starts, len(joined.text))[nearest]]
 
 
 def _linked(corpus: Corpus, titles: pa.StringArray) -> IntArray:
@@ -92,11 +125,11 @@ def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
     # A single letter of a script without blanks would be found within every word that has it.
     lacking = pc.or_(pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"))
-    kept = np.flatnonzero(~lacking.to_numpy(zero_copy_only=False))
-    encoded = keys.take(pa.array(kept)).dictionary_encode()
+    named = np.flatnonzero(~lacking.to_numpy(zero_copy_only=False))
+    encoded = keys.take(pa.array(named)).dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
-    names = [surfaces[at] for at in kept[np.unique(codes, return_index=True)[1]].tolist()]
-    key, row = np.divmod(np.unique(codes * len(corpus) + rows[kept]), len(corpus))
+    names = [surfaces[index] for index in named[np.unique(codes, return_index=True)[1]].tolist()]
+    key, row = np.divmod(np.unique(codes * len(corpus) + rows[named]), len(corpus))
     return encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32)
 
 
@@ -127,10 +160,11 @@ def _shared(
 
     `phrase` and `row`, (n_phrases,), say which passage has which key.
     """
-    known, times = pa.array(keys, pa.string()), np.bincount(phrase, minlength=len(keys))
+    phrase_keys = pa.array(keys, pa.string())
+    times = np.bincount(phrase, minlength=len(keys))
     passages = np.bincount(np.unique(phrase << 32 | row) >> 32, minlength=len(keys))
-    code = pc.index_in(pa.array(map(normalise, lower_case), pa.string()), value_set=known)
+    code = pc.index_in(pa.array(map(normalise, lower_case), pa.string()), value_set=phrase_keys)
     counts = np.fromiter(lower_case.values(), dtype=np.int64)[code.is_valid().to_numpy(False)]
     usual = np.bincount(code.drop_null().to_numpy(), counts, minlength=len(keys))
-    titled: NDArray[np.bool_] = pc.is_in(known, value_set=titles).to_numpy(False)
+    titled: NDArray[np.bool_] = pc.is_in(phrase_keys, value_set=titles).to_numpy(False)
     return (passages > 1) & ~titled & (usual < times)

@@ -77,7 +77,7 @@ class MentionTable:
         for key, row in zip(self.page_key.tolist(), self.page_row.tolist(), strict=True):
             if titles[row] not in written[key]:
                 written[key].append(titles[row])
-        return [found or [self.names[key]] for key, found in enumerate(written)]
+        return [page_titles or [self.names[key]] for key, page_titles in enumerate(written)]
 
     def save(self, folder: Path) -> None:
         """Write the strings as an Arrow file, the numbers as arrays."""
@@ -100,10 +100,13 @@ class MentionTable:
 
 def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, list[str]]:
     """The place of each mention's sentence in a list of texts, and that list: "title: sentence", each once."""
-    place, texts, titles = table.row.astype(np.int64) << 32 | table.sentence, list[str](), corpus.titles
+    place = table.row.astype(np.int64) << 32 | table.sentence
+    texts: list[str] = []
+    titles = corpus.titles
     for sentences, rows, numbers in numbered_sentences(corpus):
-        named = np.flatnonzero(np.isin(rows << 32 | numbers, place)).tolist()
-        texts += (f"{titles[rows[at]]}: {sentences[at]}" if titles[rows[at]] else sentences[at] for at in named)
+        for index in np.flatnonzero(np.isin(rows << 32 | numbers, place)).tolist():
+            title = titles[rows[index]]
+            texts.append(f"{title}: {sentences[index]}" if title else sentences[index])
     return np.cumsum(np.diff(place, prepend=-1) > 0) - 1, texts  # mentions are sorted by passage and sentence
 
 
@@ -113,7 +116,7 @@ def numbered_sentences(corpus: Corpus, size: int = SIZE) -> Iterator[tuple[list[
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(corpus)]):
         part = corpus.table.slice(start, end - start)
         pairs = zip(part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True)
-        split = [split_sentences(text) if given is None else given for text, given in pairs]
-        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        sentences = [split_sentences(text) if divided is None else divided for text, divided in pairs]
+        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
         numbers = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        yield list(chain.from_iterable(split)), np.repeat(np.arange(start, end), lengths), numbers
+        yield list(chain.from_iterable(sentences)), np.repeat(np.arange(start, end), lengths), numbers

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -56,45 +57,78 @@ def most_passages(n_passages: int) -> int:
     return max(LEAST, int(SHARE * n_passages))
 
 
+class Runs(NamedTuple):
+    """The runs of words of one length that passages share, (n,) each, in the order of the text.
+
+    Attributes
+    ----------
+    starts : place of the first word.
+    codes : a number for each distinct run.
+    frequency : passages that have the run.
+    """
+
+    starts: IntArray
+    codes: IntArray
+    frequency: IntArray
+
+
 def shared_terms(corpus: Corpus, wanted: NDArray[np.bool_]) -> Terms:
     """The terms that passages of `wanted`, (n_passages,), share; the others are not read. Memory: 40 bytes a word."""
-    words, rows, numbers = _words(corpus, wanted)
-    strings, code = words.dictionary.to_pylist(), words.indices.to_numpy().astype(np.int64)
-    stopped = np.array([word in _STOPPED or _GRAMMAR.match(word) is not None for word in strings], dtype=bool)[code]
-    bare = np.array([_NO_TERM.fullmatch(word) is not None for word in strings], dtype=bool)[code]
-    # Of the runs of each length: the places where one begins, and of each place the number of passages and of the run.
-    at = np.flatnonzero(~stopped)
-    number, runs = code[at], list[tuple[IntArray, IntArray, IntArray]]()
+    encoded, rows, numbers = _words(corpus, wanted)
+    words = encoded.dictionary.to_pylist()
+    word = encoded.indices.to_numpy().astype(np.int64)
+    is_bare = np.array([_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool)[word]
+    runs_by_length = _shared_runs(words, word, rows, numbers, len(corpus))
+    limit = most_passages(int(wanted.sum()))
+    names: list[str] = []
+    columns: list[IntArray] = []
+    for length, runs in enumerate(runs_by_length, start=1):
+        is_term = runs.frequency <= limit
+        if length < LONGEST:
+            is_term &= _frequency_of_longer(runs, runs_by_length[length])[runs.codes] < runs.frequency
+        if length == 1:
+            is_term &= ~is_bare[runs.starts]
+        starts = runs.starts[is_term]
+        _, first, key = np.unique(runs.codes[is_term], return_index=True, return_inverse=True)
+        columns.append(np.stack([rows[starts], key + len(names), numbers[starts]]))
+        names += [" ".join(words[code] for code in word[start : start + length]) for start in starts[first].tolist()]
+    row, key, sentence = np.concatenate(columns, axis=1)
+    order = np.lexsort((sentence, key, row))
+    row, key, sentence = row[order], key[order], sentence[order]
+    is_first = np.append(True, (row[1:] != row[:-1]) | (key[1:] != key[:-1]))[: len(row)]
+    return Terms(names, key[is_first], row[is_first], sentence[is_first])
+
+
+def _shared_runs(words: list[str], word: IntArray, rows: IntArray, numbers: IntArray, n_passages: int) -> list[Runs]:
+    """The runs of 1 to `LONGEST` words of one sentence, none of them a stop word, that `FEWEST` passages share."""
+    stopped = [text in _STOPPED or _GRAMMAR.match(text) is not None for text in words]
+    is_stopped = np.array(stopped, dtype=bool)[word]
+    starts = np.flatnonzero(~is_stopped)
+    codes = word[starts]
+    runs: list[Runs] = []
     for length in range(1, LONGEST + 1):
         if length > 1:  # one more word of the same sentence
-            last = np.minimum(at + length - 1, len(code) - 1)
-            same = (rows[last] == rows[at]) & (numbers[last] == numbers[at])
-            going = (at + length <= len(code)) & same & ~stopped[last]
-            at, number = at[going], number[going] * len(strings) + code[last[going]]
-        number = np.unique(number, return_inverse=True)[1]
-        pairs = np.unique(number * len(corpus) + rows[at])
-        frequency = np.bincount(pairs // len(corpus))[number]
-        shared = frequency >= FEWEST
-        at, number = at[shared], number[shared]
-        runs.append((at, number, frequency[shared]))
-    limit, names, taken = most_passages(int(wanted.sum())), list[str](), list[IntArray]()
-    for length, (at, number, frequency) in enumerate(runs, 1):
-        longer = np.zeros(number.max(initial=-1) + 1, dtype=np.int64)  # passages of the longer run that shares most
-        if length < LONGEST:
-            begin, _, often = runs[length]
-            for shift in (0, 1):
-                np.maximum.at(longer, number[np.searchsorted(at, begin + shift)], often)
-        kept = (frequency <= limit) & (longer[number] < frequency)
-        if length == 1:
-            kept &= ~bare[at]
-        at = at[kept]
-        _, example, key = np.unique(number[kept], return_index=True, return_inverse=True)
-        taken.append(np.stack([rows[at], key + len(names), numbers[at]]))
-        names += [" ".join(strings[one] for one in code[place : place + length]) for place in at[example].tolist()]
-    found = np.concatenate(taken, axis=1)
-    row, key, sentence = found[:, np.lexsort(found[::-1][[0, 1, 2]])]
-    once = np.append(True, (row[1:] != row[:-1]) | (key[1:] != key[:-1]))[: len(row)]
-    return Terms(names, key[once], row[once], sentence[once])
+            last = np.minimum(starts + length - 1, len(word) - 1)
+            is_same = (rows[last] == rows[starts]) & (numbers[last] == numbers[starts])
+            goes_on = (starts + length <= len(word)) & is_same & ~is_stopped[last]
+            codes = codes[goes_on] * len(words) + word[last[goes_on]]
+            starts = starts[goes_on]
+        codes = np.unique(codes, return_inverse=True)[1]
+        pairs = np.unique(codes * n_passages + rows[starts])
+        frequency = np.bincount(pairs // n_passages)[codes]
+        is_shared = frequency >= FEWEST
+        starts, codes = starts[is_shared], codes[is_shared]
+        runs.append(Runs(starts, codes, frequency[is_shared]))
+    return runs
+
+
+def _frequency_of_longer(runs: Runs, longer: Runs) -> IntArray:
+    """(n_codes,) the passages of the run of one more word that begins or ends with each run and is in most passages."""
+    frequency = np.zeros(runs.codes.max(initial=-1) + 1, dtype=np.int64)
+    for shift in (0, 1):
+        inner = np.searchsorted(runs.starts, longer.starts + shift)
+        np.maximum.at(frequency, runs.codes[inner], longer.frequency)
+    return frequency
 
 
 def with_terms(
@@ -102,14 +136,16 @@ def with_terms(
 ) -> MentionTable:
     """The table with the terms of passages without a title as its last keys, but those that it or `known` has."""
     terms = shared_terms(corpus, untitled)
-    keys = [normalise(name) for name in terms.names]
-    taken = known | frozenset(table.keys)
-    new = np.array([key not in taken for key in keys], dtype=bool)
-    number, kept = len(table.keys) + np.cumsum(new) - 1, new[terms.key]
-    added = terms.row[kept], terms.sentence[kept], number[terms.key[kept]]
-    row, sentence, key = np.concatenate([[table.row, table.sentence, table.key], added], axis=1).astype(np.int32)
+    term_keys = [normalise(name) for name in terms.names]
+    existing = known | frozenset(table.keys)
+    is_new = np.array([key not in existing for key in term_keys], dtype=bool)
+    new_code = len(table.keys) + np.cumsum(is_new) - 1
+    of_new = is_new[terms.key]
+    additions = terms.row[of_new], terms.sentence[of_new], new_code[terms.key[of_new]]
+    row, sentence, key = np.concatenate([[table.row, table.sentence, table.key], additions], axis=1).astype(np.int32)
     order = np.lexsort((key, sentence, row))
-    keys, names = [*table.keys, *compress(keys, new)], [*table.names, *compress(terms.names, new)]
+    keys = [*table.keys, *compress(term_keys, is_new)]
+    names = [*table.names, *compress(terms.names, is_new)]
     return replace(table, keys=keys, names=names, row=row[order], sentence=sentence[order], key=key[order])
 
 
@@ -119,37 +155,48 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> I
     (4, n): the passage that states it, the keys, and whether it leads to the next passage of the document. Of equally
     rare keys that of most words is the first: it says most. Hubs are left out.
     """
-    frequency, size = table.document_frequency, len(table.keys)
-    linking = (frequency <= most_passages(int(untitled.sum()))) & ((frequency > 1) | (table.pages > 0))
-    row, key = np.divmod(np.unique(table.row.astype(np.int64) * size + table.key), size)
-    kept = untitled[row] & linking[key]
-    row, key = row[kept], key[kept]
-    words = np.array([name.count(" ") for name in table.keys], dtype=np.int64)
-    order = np.lexsort((key, -words[key], frequency[key], row))
+    frequency = table.document_frequency
+    n_keys = len(table.keys)
+    links = (frequency <= most_passages(int(untitled.sum()))) & ((frequency > 1) | (table.pages > 0))
+    row, key = np.divmod(np.unique(table.row.astype(np.int64) * n_keys + table.key), n_keys)
+    is_linking = untitled[row] & links[key]
+    row, key = row[is_linking], key[is_linking]
+    n_blanks = np.array([name.count(" ") for name in table.keys], dtype=np.int64)
+    order = np.lexsort((key, -n_blanks[key], frequency[key], row))
     row, key = row[order], key[order]
     rows, first = np.unique(row, return_index=True)
     head = np.repeat(key[first], np.diff(np.append(first, len(row))))
-    place = np.full(len(corpus), -1, dtype=np.int64)
-    place[rows] = key[first]
+    rarest = np.full(len(corpus), -1, dtype=np.int64)
+    rarest[rows] = key[first]
+    before, behind = _next_passages(corpus)
+    has_keys = (rarest[before] >= 0) & (rarest[behind] >= 0)
+    before, behind = before[has_keys], behind[has_keys]
+    columns = [
+        np.append(row, before),
+        np.append(head, rarest[before]),
+        np.append(key, rarest[behind]),
+        np.repeat([0, 1], [len(row), len(before)]),
+    ]
+    return np.stack(columns)[:, columns[1] != columns[2]]
+
+
+def _next_passages(corpus: Corpus) -> tuple[IntArray, IntArray]:
+    """(n,) each: the rows of passages, and of those behind them in their documents."""
     document = pa.array(corpus.doc_ids).dictionary_encode().indices.to_numpy()
     order = np.lexsort((corpus.table["position"].to_numpy(), document))
-    before, behind = order[:-1], order[1:]
-    near = (document[before] == document[behind]) & (place[before] >= 0) & (place[behind] >= 0)
-    before, behind = before[near], behind[near]
-    same = np.append(head == key, place[before] == place[behind])
-    columns = (np.append(row, before), np.append(head, place[before]), np.append(key, place[behind]))
-    return np.stack([*columns, np.repeat([0, 1], [len(row), len(before)])])[:, ~same]
+    is_followed = document[order[:-1]] == document[order[1:]]
+    return order[:-1][is_followed], order[1:][is_followed]
 
 
 def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
     """The words of the passages, in order, and the row and the sentence of each."""
-    words, places = [pa.array([], pa.string()).dictionary_encode()], [np.zeros((2, 0), dtype=np.int64)]
+    words = [pa.array([], pa.string()).dictionary_encode()]
+    places = [np.zeros((2, 0), dtype=np.int64)]
     for texts, rows, numbers in numbered_sentences(corpus):
-        split = [
-            _WORD.findall(plain(search_text(text))) if read else []
-            for text, read in zip(texts, wanted[rows], strict=True)
-        ]
-        words.append(pa.array((word for found in split for word in found), pa.string()).dictionary_encode())
-        places.append(np.repeat(np.stack([rows, numbers]), [len(found) for found in split], axis=1))
+        words_of_text = []
+        for text, is_wanted in zip(texts, wanted[rows], strict=True):
+            words_of_text.append(_WORD.findall(plain(search_text(text))) if is_wanted else [])
+        words.append(pa.array(chain.from_iterable(words_of_text), pa.string()).dictionary_encode())
+        places.append(np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1))
     row, number = np.concatenate(places, axis=1)
     return pa.chunked_array(words).unify_dictionaries().combine_chunks(), row, number
