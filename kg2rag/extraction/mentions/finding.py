@@ -75,8 +75,9 @@ class _Phrases(NamedTuple):
     def codes(self, surfaces: list[str]) -> IntArray:
         """(n,) the numbers of surfaces, -1 of one that is no name; new ones are added."""
         encoded = pa.array(surfaces, pa.string()).dictionary_encode()
-        codes = [self._code(surface) for surface in encoded.dictionary.to_pylist()]
-        return np.array(codes, dtype=np.int64)[encoded.indices.to_numpy()]
+        codes = np.array([self._code(surface) for surface in encoded.dictionary.to_pylist()], dtype=np.int64)
+        of_surfaces: IntArray = codes[encoded.indices.to_numpy()]
+        return of_surfaces
 
     def _code(self, surface: str) -> int:
         key_and_name = name_of(surface)
