@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -17,7 +18,13 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
 
-FIELDS = ("query_id", "passage_id", "score")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "qid", "q_id", "query-id"),
+    "passage_id": ("passage_id", "docid", "docno", "doc_id", "corpus-id"),
+    "score": ("score",),
+    "rank": ("rank",),
+}
+"""Column of a run -> the names that it may have; `rank` may be missing."""
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
 
@@ -63,9 +70,9 @@ class Recorded(Retriever):
 
         Parameters
         ----------
-        rankings : the path of a TREC run file; a frame with query_id, passage_id and score, which is ordered by its
-            `rank` or else by score; a `ranx.Run`; or a mapping from query id to passage id to score, or to passage ids,
-            best first. Ids may be numbers.
+        rankings : the path of a TREC run file; a frame of any library with query_id, passage_id and score, ordered
+            by its `rank`, or by score if it has none or a query has one twice; a `ranx.Run`; or a mapping from query id
+            to passage id to score, or to passage ids, best first. Ids may be numbers.
         name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -77,7 +84,7 @@ class Recorded(Retriever):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
         if _is_ranx_run(rankings):
             return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
-        if isinstance(rankings, pd.DataFrame):
+        if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
         run = {str(query_id): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
         name = name or "run"
@@ -175,7 +182,7 @@ def as_system(name: str, system: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run, of perhaps not all questions, as `Recorded`; anything else stays as it is."""
     if hasattr(system, "retrieve_batch") or isinstance(system, type | str | list | tuple):
         return system
-    if isinstance(system, pd.DataFrame | Mapping) or _is_ranx_run(system):
+    if isinstance(system, Mapping) or _is_ranx_run(system) or _is_frame(system):
         return Recorded.of(system, data.corpus, name, [question.id for question in data.questions])
     if callable(system):
         return Answering(data.corpus, system, name)
@@ -190,7 +197,7 @@ def _is_ranx_run(run: object) -> bool:
 def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
     """Ids and scores, best first; 1/rank for ids without scores."""
     if isinstance(ranking, Mapping):
-        hits = [(str(passage_id), float(score)) for passage_id, score in ranking.items()]
+        hits = [_hit(pair, 1, query) for pair in ranking.items()]
         return sorted(hits, key=lambda hit: -hit[1])
     if isinstance(ranking, str | bytes) or not isinstance(ranking, Iterable):
         raise TypeError(f"the ranking of {query!r} is {called(ranking)}; wanted: passage ids, or (id, score).")
@@ -210,14 +217,39 @@ def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
     return passage_id, score
 
 
-def _frame_hits(frame: pd.DataFrame, name: str) -> dict[str, list[tuple[Any, Any]]]:
-    """Query id -> passage ids and scores of a frame, best first; equal scores in the order of the frame."""
-    for column in FIELDS:
-        if column not in frame.columns:
-            raise ValueError(f"run {name!r} lacks the column {column!r}. Needed: {', '.join(FIELDS)}.")
-    if "rank" in frame.columns:
+def _is_frame(rankings: object) -> bool:
+    return isinstance(nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
+    """A frame of any library as one of pandas, its columns called as in `COLUMNS`, score and rank as numbers."""
+    frame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    for column, spellings in COLUMNS.items():
+        present = [spelling for spelling in spellings if spelling in frame.columns]
+        if present:
+            frame = frame.rename(columns={present[0]: column})
+        elif column != "rank":
+            raise ValueError(f"run {name!r} lacks the column {column!r}. Needed: query_id, passage_id, score.")
+    for column in {"score", "rank"} & set(frame.columns):
+        numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        damaged = frame[~np.isfinite(numbers)]
+        if len(damaged):
+            row = damaged.iloc[0]
+            place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
+            raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
+        frame = frame.assign(**{column: numbers})
+    return frame.assign(query_id=frame["query_id"].astype(str))
+
+
+def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
+    """Query id -> passage ids and scores of a frame, best first.
+
+    The order is that of the ranks, or of the scores if a query has a rank twice; equal scores keep the frame's order.
+    """
+    frame = _run_frame(rankings, name)
+    if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():
         frame = frame.sort_values("rank", kind="stable")
     else:
         frame = frame.sort_values("score", ascending=False, kind="stable")
-    queries = frame.groupby(frame["query_id"].astype(str), sort=False)
+    queries = frame.groupby("query_id", sort=False)
     return {query: list(zip(hits["passage_id"], hits["score"], strict=True)) for query, hits in queries}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pytest
 import ranx
 
@@ -64,6 +65,36 @@ def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Pa
     assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 3
     with pytest.raises(ValueError, match="'score'"):
         Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
+
+
+HITS = {"query_id": ["q1", "q1", "q1"], "passage_id": ["a", "c", "b"], "score": [0.1, 0.9, 0.5]}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(HITS),
+        pl.DataFrame(HITS),
+        pl.LazyFrame(HITS),
+        pd.DataFrame(HITS).rename(columns={"query_id": "qid", "passage_id": "docno"}),
+        pd.DataFrame(HITS | {"score": ["0.1", "0.9", "0.5"]}),
+        pd.DataFrame(HITS | {"rank": [0, 0, 0]}),
+        pd.DataFrame(HITS | {"rank": ["10", "2", "3"]}),
+    ],
+)
+def test_a_frame_of_any_library_is_ordered_by_rank_or_by_score(frame: object) -> None:
+    assert Recorded.of(frame, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5), ("a", 0.1)]}
+
+
+@pytest.mark.parametrize("column", ["score", "rank"])
+@pytest.mark.parametrize("value", [None, float("nan"), "first"])
+def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(column: str, value: object) -> None:
+    frame = pd.DataFrame(HITS | {"rank": [3, 1, 2]}).astype({column: object})
+    frame.loc[1, column] = value
+    with pytest.raises(ValueError, match=f"'q1'.*'c'.*{column}"):
+        Recorded.of(frame, CORPUS)
+    with pytest.raises(ValueError, match="'c'"):
+        Recorded.of({"q1": {"a": 0.1, "c": float("nan")}}, CORPUS)
 
 
 def test_a_run_of_ranx_is_a_system() -> None:
