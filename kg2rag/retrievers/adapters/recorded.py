@@ -223,7 +223,7 @@ def _is_frame(rankings: object) -> bool:
 
 def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
     """A frame of any library as one of pandas, its columns called as in `COLUMNS`, score and rank as numbers."""
-    frame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
+    frame: pd.DataFrame = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
     for column, spellings in COLUMNS.items():
         present = [spelling for spelling in spellings if spelling in frame.columns]
         if present:
@@ -252,4 +252,4 @@ def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
     else:
         frame = frame.sort_values("score", ascending=False, kind="stable")
     queries = frame.groupby("query_id", sort=False)
-    return {query: list(zip(hits["passage_id"], hits["score"], strict=True)) for query, hits in queries}
+    return {str(query): list(zip(hits["passage_id"], hits["score"], strict=True)) for query, hits in queries}
