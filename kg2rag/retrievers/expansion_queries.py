@@ -31,10 +31,12 @@ from kg2rag.types import Count, IntArray, Natural, Notes, Query, Ranking, Share,
 
 COLOUR = "#B15928"  # in plots
 _SETS = ("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500")
+_HUB_SETS = ("musique-100", "hotpotqa-300", "docs", "medical", "news")
 _TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 _LINKING = ("musique (without musique-100)", "hotpotqa", "2wiki")
 TUNING = (
     Tuned("expansion_queries", "dense_depth, graph_weight, hub_share and no_seeds", "known", 100, _SETS, _TRAINING),
+    Tuned("expansion_queries", "place of a hub's expansions", "known", 5, _HUB_SETS, ("docs", "medical", "news")),
     Tuned("expansion_queries", "min_cosine = 0.55 of its linker", "chosen", None, (), _LINKING),
 )
 ALIASES = DesignAliases(
