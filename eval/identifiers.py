@@ -1,7 +1,6 @@
 """Code and identifiers, as written and misspelt -> recall of `dynamic_hybrid`'s rules beside equal weights and others.
 
-    python eval/identifiers.py > eval/identifiers.md
-    python eval/identifiers.py --cosqa DATA/cosqa-500 --questions 200
+    python eval/identifiers.py --cosqa DATA/cosqa-500 > eval/identifiers.md
 
 Every identifier that few passages of the bundled corpus hold is a query, and the passages that hold it are its gold:
 as written, with two letters swapped, one left out, one doubled, and as separate words. The bundled questions, by their
@@ -126,12 +125,15 @@ def main(
     head = ["queries", "number", *SYSTEMS, "rules win : lose", "p"]
     print("# Identifiers, typos and mixed traffic\n")
     print(f"Recall@{K} in per cent; p of a sign test of the rules against equal weights.")
-    print("Written by `python eval/identifiers.py`, whose docstring says how queries are made.\n")
+    print(
+        "Written by `python eval/identifiers.py --cosqa DATA/cosqa-500`, whose docstring says how queries are made.\n"
+    )
     print("\n".join(pipe_table(head, rows)))
     print("\nThe rules stay the default: on names and typos equal weights are never better, and clearly worse if two")
     print(
-        "letters are swapped. On prose questions equal weights are level or better: `dynamic_hybrid(analyser=fixed)`."
+        "letters are swapped; on web queries to functions they are clearly worse, too. On the bundled questions equal"
     )
+    print("weights are level or better: `dynamic_hybrid(analyser=fixed)`.")
 
 
 if __name__ == "__main__":
