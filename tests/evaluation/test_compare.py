@@ -14,7 +14,9 @@ from unittest.mock import Mock
 
 import pytest
 import tiny_model
+from typer.testing import CliRunner
 
+from kg2rag.cli import app
 from kg2rag.evaluation import CompareOptions, Comparison, compare
 
 METRICS = ["recall@2", "mrr@10"]
@@ -233,15 +235,19 @@ def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
 
 
 @pytest.mark.slow
-def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path):
-    command = "-m kg2rag compare bundled --limit 20 --systems bm25,mention_chains --metrics recall@2,mrr@10".split()
+def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path, monkeypatch):
+    command = "compare bundled --limit 20 --systems bm25,mention_chains --metrics recall@2,mrr@10".split()
     command += ["--embedder", str(tiny_model.save(tmp_path / "encoder")), "--out"]
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store here"))
+    here = CliRunner().invoke(app, [*command, str(tmp_path / "here")], catch_exceptions=False)
+    assert here.exit_code == 0, here.output
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "KG2RAG_STORE": str(tmp_path / "store there")}
+    there = [sys.executable, "-m", "kg2rag", *command, str(tmp_path / "there")]
+    subprocess.run(there, env=environment, check=True)
     contents = []
-    for seed in ("1", "2"):
-        out = tmp_path / seed
-        own = {"PYTHONHASHSEED": seed, "KG2RAG_STORE": str(tmp_path / f"store-{seed}")}
-        subprocess.run([sys.executable, *command, str(out)], env={**os.environ, **own}, check=True)
-        files = [*out.glob("*.csv"), *(out / "runs").iterdir()]
+    for name in ("here", "there"):
+        files = [*(tmp_path / name).glob("*.csv"), *(tmp_path / name / "runs").iterdir()]
         contents.append({path.name: path.read_bytes() for path in files})
     assert len(contents[0]) == 4 + 2
     assert contents[0] == contents[1]
