@@ -46,8 +46,8 @@ class Token(NamedTuple):
 def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
-    found = [fact for at in range(len(sentence)) for fact in parse.clause(at)]
-    return [(head, said, tail) for head, said, tail in dict.fromkeys(found) if head.lower() != tail.lower()]
+    stated = dict.fromkeys(fact for word in range(len(sentence)) for fact in parse.clause(word))
+    return [(head, relation, tail) for head, relation, tail in stated if head.lower() != tail.lower()]
 
 
 class _Parse:
@@ -56,30 +56,39 @@ class _Parse:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
         self.children: list[list[int]] = [[] for _ in tokens]
-        for at, token in enumerate(tokens):
-            if token.head != at:
-                self.children[token.head].append(at)
+        for word, token in enumerate(tokens):
+            if token.head != word:
+                self.children[token.head].append(word)
 
-    def hanging(self, at: int, labels: Iterable[str]) -> list[int]:
-        return [child for child in self.children[at] if self.tokens[child].dep in labels]
+    def hanging(self, word: int, labels: Iterable[str]) -> list[int]:
+        """The words that depend on a word with one of these labels."""
+        return [child for child in self.children[word] if self.tokens[child].dep in labels]
 
-    def joined(self, at: int) -> list[int]:
+    def joined(self, word: int) -> list[int]:
         """A word and what is coordinated with it: "A, B and C" depend one on another, or all on the first."""
-        return [at, *(other for child in self.hanging(at, {"conj"}) for other in self.joined(child))]
+        words = [word]
+        for child in self.hanging(word, {"conj"}):
+            words += self.joined(child)
+        return words
 
-    def phrase(self, at: int) -> str:
+    def phrase(self, noun: int) -> str:
         """The noun phrase of a noun: its compounds, adjectives and numbers, without article and relative clauses."""
-        return " ".join(self.tokens[word].text for word in sorted(self._named(at)))
+        return " ".join(self.tokens[word].text for word in sorted(self._phrase_words(noun)))
 
-    def _named(self, at: int) -> list[int]:
-        labels = [(child, self.tokens[child].dep) for child in self.children[at] if self.tokens[child].pos != "PRON"]
-        parts = [child for child, label in labels if label in NAMING or label.split(":")[0] in NAMING]
-        marks = self.hanging(at, {"case"}) if self.tokens[at].dep in {"poss", "nmod:poss"} else []  # Kepler's
-        return [at, *marks, *(word for part in parts for word in self._named(part))]
+    def _phrase_words(self, noun: int) -> list[int]:
+        words = [noun]
+        if self.tokens[noun].dep in {"poss", "nmod:poss"}:
+            words += self.hanging(noun, {"case"})  # Kepler's
+        for child in self.children[noun]:
+            label = self.tokens[child].dep
+            if self.tokens[child].pos != "PRON" and (label in NAMING or label.split(":")[0] in NAMING):
+                words += self._phrase_words(child)
+        return words
 
-    def nouns(self, places: Iterable[int]) -> list[str]:
+    def nouns(self, words: Iterable[int]) -> list[str]:
         """The phrases of the nouns among some words and of those coordinated with them; pronouns name nothing."""
-        return [self.phrase(word) for at in places for word in self.joined(at) if self.tokens[word].pos in NOMINAL]
+        coordinated = [noun for word in words for noun in self.joined(word)]
+        return [self.phrase(noun) for noun in coordinated if self.tokens[noun].pos in NOMINAL]
 
     def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
         """A verb's subjects; a coordinated verb without its own has those of the verb it is joined to."""
@@ -104,10 +113,8 @@ class _Parse:
     def clause(self, verb: int) -> Iterator[TripleTexts]:
         """The facts that a verb, or a noun with a copula, states of its subjects, and those of appositions."""
         token = self.tokens[verb]
-        if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" depends on it
-            for subject in self.subjects(verb, SUBJECTS):
-                yield from ((subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
-                yield from self._sided(subject, f"{self.tokens[copula[0]].lemma} {token.text}", verb)
+        for copula in self.hanging(verb, {"cop"})[:1]:  # UD: the noun is the root, "is" depends on it
+            yield from self._copula(verb, self.tokens[copula].lemma)
         if token.pos in NOMINAL:  # "Ada Lovelace, a mathematician"
             yield from ((self.phrase(verb), "be", tail) for tail in self.nouns(self.hanging(verb, {"appos"})))
         if token.pos not in {"VERB", "AUX"}:
@@ -122,6 +129,12 @@ class _Parse:
             for maker in self._agents(verb):
                 yield maker, name, subject
             yield from self._sided(subject, f"be {self.tokens[verb].text}", verb, passive=True)
+
+    def _copula(self, noun: int, lemma: str) -> Iterator[TripleTexts]:
+        """The facts of "A is a noun of B"."""
+        for subject in self.subjects(noun, SUBJECTS):
+            yield from ((subject, lemma, name) for name in self.nouns([noun]))
+            yield from self._sided(subject, f"{lemma} {self.tokens[noun].text}", noun)
 
     def _verb(self, verb: int) -> str:
         """The lemma with its particle and its negation: "not give up"."""
@@ -181,13 +194,13 @@ class DependencyTriples:
         mentions: dict[Mention, None] = {}
         notes: Counter[str] = Counter()
         for id_, document in zip(corpus.ids, pipeline.pipe(corpus.table["text"].to_pylist()), strict=True):
-            found: list[TripleTexts] = []
+            stated: list[TripleTexts] = []
             for sentence in document.sents:
                 # Heads are counted from the sentence's first word.
                 words = ((w.text, w.lemma_, w.pos_, w.dep_, w.head.i - sentence.start) for w in sentence)
-                found += facts([Token(*word) for word in words])
-            notes["passages without a triple"] += not found
-            for fact in found:
+                stated += facts([Token(*word) for word in words])
+            notes["passages without a triple"] += not stated
+            for fact in stated:
                 triples[Triple(*fact, id_)] = None
                 mentions |= {Mention(fact[0], id_): None, Mention(fact[2], id_): None}
         return Extraction(tuple(triples), tuple(mentions), notes=notes)

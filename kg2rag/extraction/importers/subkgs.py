@@ -179,13 +179,8 @@ class KG2RAGSubgraphs(FileSource):
             rows = [row for position, row in places[title] if not by_sentence or position == number]
             notes["triples read"] += len(facts)
             raw_triples += (Triple(*fact, passage_id=corpus.ids[row]) for row in rows for fact in facts)
-            if self.raw:
-                continue
-            if len(rows) == 1:
-                cleaned = clean(facts, title, corpus.contents[rows[0]], notes)
-                triples += (Triple(*fact, passage_id=corpus.ids[rows[0]]) for fact in cleaned)
-            else:
-                notes["dropped: a sentence that is not exactly one passage"] += len(facts)
+            if not self.raw:
+                triples += _clean_triples(facts, title, rows, corpus, notes)
         if self.raw:
             triples = [triple for triple in raw_triples if entity_key(triple.head) and entity_key(triple.tail)]
             notes["raw triples with a blank end, not in the graph"] = len(raw_triples) - len(triples)
@@ -215,6 +210,17 @@ class KG2RAGSubgraphs(FileSource):
             if not isinstance(fact, list) or len(fact) != 3 or not all(isinstance(part, str) for part in fact):
                 wrong(self.path, line, f"triple of {title!r}", fact, "three strings")
         return [(head, relation, tail) for head, relation, tail in facts]
+
+
+def _clean_triples(
+    facts: list[TripleTexts], title: str, rows: list[int], corpus: Corpus, notes: Counter[str]
+) -> list[Triple]:
+    """The clean triples of a sentence that is one passage; of another, none can be told to be of one of them."""
+    if len(rows) != 1:
+        notes["dropped: a sentence that is not exactly one passage"] += len(facts)
+        return []
+    cleaned = clean(facts, title, corpus.contents[rows[0]], notes)
+    return [Triple(*fact, passage_id=corpus.ids[rows[0]]) for fact in cleaned]
 
 
 def _places_by_title(corpus: Corpus) -> dict[str, list[tuple[int, int]]]:
