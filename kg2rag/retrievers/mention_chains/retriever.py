@@ -71,6 +71,7 @@ TUNING = (
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500", "scifact", "docs"),
         training=TRAINING,
     ),
+    Tuned("mention_chains", "four windows of a long passage whose tokens are compared", "chosen", 3, sets=("docs",)),
     Tuned(
         "mention_chains",
         "sources, beam, temperatures, depths and weights of the walk and its start",
