@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -22,13 +24,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import kg2rag
 from kg2rag.answers.context import assemble
 from kg2rag.compute import Store
-from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, questions_from
-from kg2rag.llm.extraction import ExtractionRun
+from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, Usage
+from kg2rag.llm.extraction import ExtractionPlan
+from kg2rag.llm.questions import plan_questions, questions_from
+from kg2rag.llm.replies import CallPlan
 from kg2rag.text.records import sha256
 from kg2rag.types import UnansweredError
 
@@ -39,17 +43,30 @@ EXAMPLES = 3
 
 
 @dataclass
-class Row:
-    """The outcome of one path."""
+class Outcome:
+    """What came of a path: step -> usable replies and all of them, and its failures."""
 
-    path: str
-    replies: int = 0
-    usable: int = 0
+    replies: dict[str, tuple[int, int]]
     failures: list[str] = field(default_factory=list)
-    planned: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        steps = (f"{step}{usable} of {n}" for step, (usable, n) in self.replies.items())
+        return ", ".join(steps)
+
+
+class Spent(NamedTuple):
+    """The sums over the replies of a store."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.prompt_tokens:,} + {self.completion_tokens:,}, {self.seconds:.0f} s"
+
+    def since(self, earlier: Spent) -> Spent:
+        """What was spent after an earlier look."""
+        return Spent(*(after - before for after, before in zip(self, earlier, strict=True)))
 
 
 def main() -> None:
@@ -61,141 +78,207 @@ def main() -> None:
     parser.add_argument("--only", default="", help="paths whose name contains this")
     parser.add_argument("--max-tokens", type=int, default=512)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has llama-cpp-python")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the server")
     parser.add_argument("--replies", type=Path, help="write the replies as JSON Lines")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.base_url:
             print_table(options.base_url, options, Path(folder))
             return
-        with serving(options.python) as base_url:
+        with serving(options.python, options.threads) as base_url:
             print_table(base_url, options, Path(folder))
 
 
 def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> None:
-    """Ask every path and print a line for each as it is done."""
+    """Ask every path and print a line for each as it is done.
+
+    A quarter is asked first, then the rest is planned and asked, so that the plan knows how fast replies come.
+    """
     data = kg2rag.load("bundled")
     kb = kg2rag.KnowledgeBase.build(data.corpus)
-    model = ChatModel(
-        base_url, options.model, max_tokens=options.max_tokens, timeout=600.0, concurrency=1, store=Store(folder)
-    )
-    print("| path | usable | seconds | tokens planned | tokens spent |\n|---|--:|--:|--:|--:|")
+    print("| path | usable | spent: tokens, seconds | the last three quarters: planned | spent |")
+    print("|---|--:|--:|--:|--:|")
     started = time.monotonic()
-    for name, ask in PATHS.items():
+    replies: list[dict[str, Any]] = []
+    for name, path in PATHS.items():
         if options.only not in name:
             continue
-        before = time.monotonic()
+        model = ChatModel(
+            base_url,
+            options.model,
+            max_tokens=options.max_tokens,
+            timeout=600.0,
+            concurrency=1,
+            store=Store(folder / name.replace(" ", "-")),
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = ask(model, data, kb, options.number)
-        for row in rows:
-            spent = f"{row.prompt_tokens:,} + {row.completion_tokens:,}"
-            seconds = time.monotonic() - before
-            print(
-                f"| {row.path} | {row.usable} of {row.replies} | {seconds:.0f} | {row.planned} | {spent} |", flush=True
-            )
-            for failure in row.failures[:EXAMPLES]:
-                print(f"  - {failure}", flush=True)
+            path.ask(model, data, kb, options.number // 4)
+            first = spent(model.store)
+            plan = path.plan(model, data, kb, options.number)
+            outcome = path.ask(model, data, kb, options.number)
+        total = spent(model.store)
+        print(f"| {name} | {outcome} | {total} | {plan} | {total.since(first)} |", flush=True)
+        for failure in outcome.failures[:EXAMPLES]:
+            print(f"  - {failure}", flush=True)
+        replies += [{"path": name, **reply} for reply in stored_replies(model.store)]
     print(f"{time.monotonic() - started:.0f} seconds")
     if options.replies:
-        write_replies(model.store, options.replies)
+        write_replies(replies, options.replies)
 
 
-def ask_extraction(style: str) -> Callable[..., list[Row]]:
-    """A row for each step of a style."""
+def stored_replies(store: Store) -> list[dict[str, Any]]:
+    """The replies in a store, in the order in which they came."""
+    with sqlite3.connect(store.root / "answers.sqlite") as opened:
+        rows = opened.execute("SELECT value FROM entries ORDER BY rowid").fetchall()
+    return [json.loads(value) for (value,) in rows]
 
-    def ask(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:  # noqa: ARG001
-        source = PromptedTriples(model, style, number)
-        plan = source.plan(data.corpus)
-        run: ExtractionRun = source.run(data.corpus)
-        calls = source.plan(data.corpus)
-        rows = []
-        for step in calls.steps:
-            failed = [str(call) for call in run.failures if call.call.startswith(step.step)]
-            rows.append(Row(f"{style}: {step.step}", step.stored + len(failed), step.stored, failed))
+
+def spent(store: Store) -> Spent:
+    """What the replies in a store cost."""
+    replies = stored_replies(store)
+    return Spent(
+        sum(reply["prompt_tokens"] for reply in replies),
+        sum(reply["completion_tokens"] for reply in replies),
+        sum(reply["seconds"] for reply in replies),
+    )
+
+
+def write_replies(replies: Sequence[dict[str, Any]], file: Path) -> None:
+    """Write the texts of replies as JSON Lines, for the fake server of the tests."""
+    lines = [json.dumps({name: reply[name] for name in ("path", "text", "finish_reason")}) for reply in replies]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def as_text(plan: CallPlan | ExtractionPlan, calls: int) -> str:
+    """The tokens and seconds of a plan, and its requests."""
+    if isinstance(plan, ExtractionPlan):
+        tokens = plan.total("prompt_tokens"), plan.total("completion_tokens")
+    else:
+        tokens = plan.prompt_tokens, plan.completion_tokens
+    seconds = "?" if plan.seconds is None else f"{plan.seconds:.0f}"
+    return f"{tokens[0]:,} + {tokens[1]:,}, {seconds} s ({calls} calls)"
+
+
+class ExtractionPath:
+    """A style of extraction."""
+
+    def __init__(self, style: str) -> None:
+        self.style = style
+
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:  # noqa: ARG002
+        """Extract from some passages."""
+        source = PromptedTriples(model, self.style, number)
+        run = source.run(data.corpus)
+        outcome = Outcome({}, [str(failure) for failure in run.failures])
+        for step in source.plan(data.corpus).steps:
+            failed = sum(failure.call.startswith(step.step) for failure in run.failures)
+            outcome.replies[f"{step.step} "] = step.stored, step.stored + failed
         cut = run.extraction.notes.get("answers cut at the limit of tokens, whose whole items are kept", 0)
-        rows[-1].failures += [f"{cut} of the usable ones were cut at the limit of tokens"] * (cut > 0)
-        rows[-1].planned = f"{plan.total('prompt_tokens'):,} + {plan.total('completion_tokens'):,}"
-        rows[-1].prompt_tokens = run.usage.prompt_tokens or 0
-        rows[-1].completion_tokens = run.usage.completion_tokens or 0
-        return rows
+        if cut:
+            outcome.failures.append(f"{cut} of the usable ones were cut at the limit of tokens")
+        return outcome
+
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+        """The plan for some passages."""
+        plan = PromptedTriples(model, self.style, number).plan(data.corpus)
+        return as_text(plan, plan.total("to_ask"))
+
+
+class QueryPath:
+    """A path that is asked about one query after the other; it has no plan."""
+
+    def __init__(self, asker: Callable[[ChatModel, Any], Callable[[Any], object]]) -> None:
+        self.asker = asker
+
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
+        """Ask about the first queries."""
+        ask = self.asker(model, kb)
+        failures = []
+        for query in data.queries[:number]:
+            try:
+                ask(query)
+            except UnansweredError as error:
+                failures.append(str(error))
+        return Outcome({"": (number - len(failures), number)}, failures)
+
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+        """No plan."""
+        return ""
+
+
+def linking(model: ChatModel, kb: Any) -> Callable[[Any], object]:
+    """The linker."""
+    return lambda query: LLMLinker(kb, model).link_batch([query])
+
+
+def weighing(model: ChatModel, kb: Any) -> Callable[[Any], object]:  # noqa: ARG001
+    """The weights of the kinds of retrieval."""
+    return lambda query: LLMAnalyser(model).analyse([query])
+
+
+def reranking(model: ChatModel, kb: Any) -> Callable[[Any], object]:
+    """The reranker, with five passages."""
+
+    def ask(query: Any) -> object:
+        ranking = kg2rag.BM25(kb).retrieve_batch([query], 5)[0]
+        return LLMReranker(model).score_lists([[(query.text, hit.text) for hit in ranking]])
 
     return ask
 
 
-def ask_one_by_one(name: str, ask: Callable[[Any], object], queries: Sequence[Any]) -> Row:
-    """A path that is asked about one query after the other."""
-    row = Row(name)
-    for query in queries:
-        row.replies += 1
-        try:
-            ask(query)
-        except UnansweredError as error:
-            row.failures.append(str(error))
-        else:
-            row.usable += 1
-    return row
-
-
-def ask_linker(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:
-    """The linker."""
-    linker = LLMLinker(kb, model)
-    return [ask_one_by_one("linker", lambda query: linker.link_batch([query]), data.queries[:number])]
-
-
-def ask_analyser(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:  # noqa: ARG001
-    """The weights of the kinds of retrieval."""
-    analyser = LLMAnalyser(model)
-    return [ask_one_by_one("query weights", lambda query: analyser.analyse([query]), data.queries[:number])]
-
-
-def ask_reranker(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:
-    """The reranker, with five passages."""
-    reranker = LLMReranker(model)
-
-    def ask(query: Any) -> object:
-        ranking = kg2rag.BM25(kb).retrieve_batch([query], 5)[0]
-        texts = [kb.corpus[kb.corpus.row(hit.passage_id)].text for hit in ranking]
-        return reranker.score_lists([[(query.text, text) for text in texts]])
-
-    return [ask_one_by_one("reranker, 5 passages", ask, data.queries[:number])]
-
-
-def ask_questions(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:  # noqa: ARG001
+class QuestionPath:
     """Question writing; checks are counted with it."""
-    made = questions_from(kb, model, limit=number)
-    assert made.usage is not None
-    row = Row("question writing and checks", made.usage.calls, made.usage.calls - len(made.failures))
-    row.failures = [str(failure) for failure in made.failures]
-    row.failures.append(f"{len(made.rows)} questions kept; dropped: {dict(made.dropped)}")
-    row.prompt_tokens, row.completion_tokens = made.usage.prompt_tokens or 0, made.usage.completion_tokens or 0
-    return [row]
+
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:  # noqa: ARG002
+        """Write and check questions."""
+        made = questions_from(kb, model, limit=number)
+        assert isinstance(made.usage, Usage)
+        outcome = Outcome(
+            {"": (made.usage.calls - len(made.failures), made.usage.calls)}, list(map(str, made.failures))
+        )
+        outcome.failures.append(f"{len(made.rows)} questions kept; dropped: {dict(made.dropped)}")
+        return outcome
+
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
+        """The plan: the most, since only questions that can be used are checked."""
+        return plan_questions(kb, model, limit=number).partition(": ")[2].partition(", cost")[0]
 
 
-def ask_reader(model: ChatModel, data: Any, kb: Any, number: int) -> list[Row]:
+class ReaderPath:
     """The reader, from the first five hits of BM25."""
-    queries = data.queries[:number]
-    contexts = assemble(kb, queries, kg2rag.BM25(kb).retrieve_batch(queries, 5), tokens=900, graph_tokens=0)
-    answers = Reader(model).read(queries, [context.text for context in contexts])
-    row = Row("reader", len(queries), len(answers.texts), [str(failure) for failure in answers.failed.values()])
-    assert answers.usage is not None
-    row.prompt_tokens, row.completion_tokens = answers.usage.prompt_tokens or 0, answers.usage.completion_tokens or 0
-    return [row]
+
+    def contexts(self, data: Any, kb: Any, number: int) -> tuple[Sequence[Any], list[str]]:
+        """The queries and their contexts."""
+        queries = data.queries[:number]
+        rankings = kg2rag.BM25(kb).retrieve_batch(queries, 5)
+        return queries, [context.text for context in assemble(kb, queries, rankings, tokens=900, graph_tokens=0)]
+
+    def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:
+        """Answer questions."""
+        answers = Reader(model).read(*self.contexts(data, kb, number))
+        return Outcome({"": (len(answers.texts), number)}, [str(failure) for failure in answers.failed.values()])
+
+    def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
+        """The plan for some questions."""
+        plan = Reader(model).plan(*self.contexts(data, kb, number))
+        return as_text(plan, plan.calls)
 
 
-PATHS: dict[str, Callable[..., list[Row]]] = {
-    "openie": ask_extraction("openie"),
-    "typed": ask_extraction("typed"),
-    "kg2rag": ask_extraction("kg2rag"),
-    "reranker": ask_reranker,
-    "questions": ask_questions,
-    "weights": ask_analyser,
-    "linker": ask_linker,
-    "reader": ask_reader,
+PATHS: dict[str, Any] = {
+    "openie": ExtractionPath("openie"),
+    "typed": ExtractionPath("typed"),
+    "kg2rag": ExtractionPath("kg2rag"),
+    "reranker, 5 passages": QueryPath(reranking),
+    "question writing and checks": QuestionPath(),
+    "query weights": QueryPath(weighing),
+    "linker": QueryPath(linking),
+    "reader": ReaderPath(),
 }
 
 
 @contextmanager
-def serving(python: str) -> Iterator[str]:
+def serving(python: str, threads: int) -> Iterator[str]:
     """llama-cpp-python's server with SmolLM2 on a free port of this machine."""
     weights = weights_file(python)
     if sha256(weights) != WEIGHTS_SHA256:
@@ -204,6 +287,7 @@ def serving(python: str) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [python, "-m", "llama_cpp.server", "--model", str(weights), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--n_threads", str(threads), "--n_threads_batch", str(threads)]
     process = subprocess.Popen([*command, "--n_ctx", "4096"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(f"http://127.0.0.1:{port}/v1/models", process)
@@ -234,17 +318,6 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     raise SystemExit(f"The server did not answer within {START_SECONDS} seconds.")
-
-
-def write_replies(store: Store, file: Path) -> None:
-    """The texts of all replies, for the fake server of the tests."""
-    import sqlite3
-
-    with sqlite3.connect(store.root / "answers.sqlite") as opened:
-        rows = opened.execute("SELECT value FROM entries ORDER BY key").fetchall()
-    replies = [json.loads(value) for (value,) in rows]
-    lines = [json.dumps({name: reply[name] for name in ("text", "finish_reason")}) for reply in replies]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

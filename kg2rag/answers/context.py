@@ -1,8 +1,8 @@
-"""Rankings and entities -> what a reader is given: the graph block, then the passages, together within one budget."""
+"""Rankings and entities -> the context of a reader: the graph block, then the passages, together within one budget."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,22 +16,23 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Count, Natural, Query, Ranking, Triple, at_least, component, require
+from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
 from kg2rag.types.notes import plain
 
-BETWEEN = "\n\n---\n\n"
-AFTER_BLOCK = "\n\n"
-TOKENS = 4500
+PASSAGE_SEPARATOR = "\n\n---\n\n"
+BLOCK_SEPARATOR = "\n\n"
+RELATED_HEADING = "## Related Entities"
+MAX_TOKENS = 4500
 """The designs' budgets of both parts, 500 and 4000."""
-SHARE = 9
-"""The graph block may take one part in so many."""
+GRAPH_BLOCK_DIVISOR = 9
+"""The graph block may take a ninth of the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """The passage of a key such as [1]; `source` is the stage that found it, `path` the triples that led to it.
 
-    `entity` is the one that the path reached, so many `hops` from the query's; "" and 0 for a text match.
+    `entity` is at the end of the path, `hops` triples from the query's; "" and 0 for a text match.
     """
 
     key: str
@@ -52,8 +53,8 @@ class FormattedContext:
     ----------
     tokens : of the whole text, at most the budget.
     citations : the passages in it, in order.
-    dropped : what was left out, and why; everything, where the budget is too small for anything.
-    graph_context : what the graph block is written from, whole, whatever the budget is.
+    dropped : everything that was left out, and why.
+    graph_context : the content of the graph block, whole, whatever the budget is.
     """
 
     text: str
@@ -65,6 +66,61 @@ class FormattedContext:
     def to_json(self) -> Any:
         """All of it as plain values: what `json.dumps` takes."""
         return plain(self)
+
+
+class _Pieces:
+    """The pieces of a context within a budget.
+
+    A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
+    never joins across white space, that is exact; if the whole costs more than its pieces, the last ones go.
+    """
+
+    def __init__(self, block: FormattedContext, budget: int, counter: TokenCounter) -> None:
+        self.budget, self.counter = budget, counter
+        self.texts, self.names = [block.text], [""]
+        self.citations: list[Citation | None] = [None]
+        self.dropped = list(block.dropped)
+        self.tokens = counter.count([block.text])[0]
+
+    def add(self, piece: str, name: str, separator: str, citation: Citation | None = None) -> bool:
+        """Add a piece if it fits; a piece that does not is dropped under its name."""
+        text = f"{separator}{piece}" if self.texts[-1] else piece
+        tokens = self.tokens + self.counter.count([text])[0]
+        if tokens > self.budget:
+            self.dropped.append(Dropped(name, "budget"))
+            return False
+        self.tokens = tokens
+        self.texts.append(text)
+        self.names.append(name)
+        self.citations.append(citation)
+        return True
+
+    def formatted(self, graph_context: GraphContext) -> FormattedContext:
+        """All pieces as one text."""
+        tokens = self.counter.count(["".join(self.texts)])[0]
+        while tokens > self.budget:
+            self.texts.pop()
+            self.citations.pop()
+            self.dropped.append(Dropped(self.names.pop(), "budget"))
+            tokens = self.counter.count(["".join(self.texts)])[0]
+        citations = tuple(citation for citation in self.citations if citation is not None)
+        return FormattedContext("".join(self.texts), tokens, citations, tuple(self.dropped), graph_context)
+
+
+def _passage_head(key: str, hit: Hit) -> str:
+    """The line above a passage: its key, score, stage and, on a second line, its path."""
+    head = f"{key} [Score: {hit.score:.2f}]"
+    if hit.stage:
+        head += f" [Source: {hit.stage}]"
+    if hit.path:
+        head += f"\nPath: {'; '.join(one_line(str(triple)) for triple in hit.path)}"
+    return head
+
+
+def _citation(key: str, hit: Hit, title: str, named: Collection[str]) -> Citation:
+    """`named` : the entities that the query names."""
+    entity = reached(hit.path, named)
+    return Citation(key, hit.passage_id, title, hit.score, hit.stage, hit.path, entity, len(hit.path))
 
 
 @component
@@ -91,8 +147,8 @@ class ContextFormatter:
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities with types and relations, chains, and facts of sentences.
 
-        Where the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
-        does not need goes to the others. Relations and facts are written one by one, strongest first: none where a
+        If the budget is too small for all, every entity, the chains and the facts have equal shares of it; what one
+        does not need goes to the others. Relations and facts are written one by one, strongest first: none if a
         stronger one of its section was left out.
 
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
@@ -103,9 +159,11 @@ class ContextFormatter:
             return FormattedContext("", 0)
         data = graph_context(self.kb, codes, self.hops, self.max_related)
         text, tokens, dropped = graph_block(data, self.max_related, self.graph_tokens, self._counter)
-        more = {graph.names[code]: int(graph.degrees[code]) - self.max_related for code in codes if text}
-        cut = [Dropped(f"{n} weaker relations of {name}", "limit") for name, n in more.items() if n > 0]
-        return FormattedContext(text, tokens, dropped=(*dropped, *cut), graph_context=data)
+        for code in codes if text else []:
+            excess = int(graph.degrees[code]) - self.max_related
+            if excess > 0:
+                dropped.append(Dropped(f"{excess} weaker relations of {graph.names[code]}", "limit"))
+        return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -115,56 +173,40 @@ class ContextFormatter:
 
         `entities` : described above the passages.
         """
-        graph, described = self.kb.graph, []
-        for code in self._codes(entities):
-            name, kind, about = (one_line(of[code]) for of in (graph.names, graph.types, graph.descriptions))
-            described.append("\n\n".join(filter(None, (f"**{name}**" + (f" ({kind})" if kind else ""), about))))
-        return self._below(FormattedContext("", 0), ranking, described)
+        described = [self._description(code) for code in self._codes(entities)]
+        return self.below(FormattedContext("", 0), ranking, described)
 
-    def _below(self, above: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
-        """The passages below a block that is within the budget already.
+    def _description(self, code: int) -> str:
+        """The name, type and description of an entity."""
+        graph = self.kb.graph
+        name, type_, description = (one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions))
+        head = f"**{name}** ({type_})" if type_ else f"**{name}**"
+        return f"{head}\n\n{description}" if description else head
 
-        A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
-        never joins across white space, that is exact; if the whole costs more than its pieces, the last ones go.
+    def below(self, block: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
+        """The passages of a ranking below a graph block that is within the budget already, as `passages` writes them.
+
+        `described` : texts about entities, above the passages.
         """
-        pieces: list[tuple[str, str, Citation | None]] = [(above.text, "", None)]
-        spent, dropped, keys = self._counter.count([above.text])[0], [*above.dropped], dict[str, str]()
-
-        def add(piece: str, what: str, before: str, citation: Citation | None = None) -> bool:
-            nonlocal spent
-            text = f"{before}{piece}" if pieces[-1][0] else piece
-            tokens = spent + self._counter.count([text])[0]
-            if fits := tokens <= self.passage_tokens:
-                spent = tokens
-                pieces.append((text, what, citation))
-            else:
-                dropped.append(Dropped(what, "budget"))
-            return fits
-
-        heading = "## Related Entities\n\n"
+        pieces = _Pieces(block, self.passage_tokens, self._counter)
+        heading = f"{RELATED_HEADING}{BLOCK_SEPARATOR}"
         for text in described:
-            if add(f"{heading}{text}", text, "\n\n"):
+            if pieces.add(f"{heading}{text}", text, BLOCK_SEPARATOR):
                 heading = ""
         named = {entity.name for entity in ranking.notes.linked or ()}
+        key_of: dict[str, str] = {}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
-            key = f"[{len(keys) + 1}]"
-            sameness = normalise(passage.contents) or passage.contents
-            if sameness in keys:
-                dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
+            words = normalise(passage.contents) or passage.contents
+            if words in key_of:
+                pieces.dropped.append(Dropped(hit.passage_id, f"repeats {key_of[words]}"))
                 continue
-            way = hit.path, reached(hit.path, named), len(hit.path)
-            citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, *way)
-            source = f" [Source: {hit.stage}]" if hit.stage else ""
-            path = "; ".join(one_line(str(triple)) for triple in hit.path)
-            head = f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
-            before = AFTER_BLOCK if above.text and not keys else BETWEEN
-            if add(f"{head}\n{passage.contents.strip()}", hit.passage_id, before, citation):
-                keys[sameness] = key
-        while (tokens := self._counter.count([text := "".join(one for one, _, _ in pieces)])[0]) > self.passage_tokens:
-            dropped.append(Dropped(pieces.pop()[1], "budget"))
-        citations = tuple(citation for _, _, citation in pieces if citation is not None)
-        return FormattedContext(text, tokens, citations, tuple(dropped), above.graph_context)
+            key = f"[{len(key_of) + 1}]"
+            separator = BLOCK_SEPARATOR if block.text and not key_of else PASSAGE_SEPARATOR
+            text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
+            if pieces.add(text, hit.passage_id, separator, _citation(key, hit, passage.title, named)):
+                key_of[words] = key
+        return pieces.formatted(block.graph_context)
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -180,7 +222,7 @@ def assemble(
     queries: Sequence[Query],
     rankings: Sequence[Ranking],
     *,
-    tokens: int = TOKENS,
+    tokens: int = MAX_TOKENS,
     graph_tokens: int | None = None,
     hops: int = 1,
     counter: TokenCounter | None = None,
@@ -196,22 +238,34 @@ def assemble(
     Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """
     require("tokens", tokens, int, at_least(1))
-    share = tokens // SHARE if graph_tokens is None else graph_tokens
-    require("graph_tokens", share, int, at_least(0))
-    if share > tokens:
-        raise ValueError(f"graph_tokens is {share}, which is more than the {tokens} tokens of the whole context.")
+    block_tokens = tokens // GRAPH_BLOCK_DIVISOR if graph_tokens is None else graph_tokens
+    require("graph_tokens", block_tokens, int, at_least(0))
+    if block_tokens > tokens:
+        raise ValueError(f"graph_tokens is {block_tokens}, which is more than the {tokens} tokens of the context.")
     if len(queries) != len(rankings):
         raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
-    writer = ContextFormatter(kb, graph_tokens=share, passage_tokens=tokens, hops=hops, counter=counter)
-    entities: list[Sequence[str | int]] = [()] * len(queries)
-    if share:
-        entities = [[entity.name for entity in ranking.notes.linked or ()] for ranking in rankings]
-        others = [at for at, ranking in enumerate(rankings) if ranking.notes.linked is None]
-        if others and kb.graph.n_entities:
-            links = linking.of(linking.DESIGN, kb).link_batch([queries[at] for at in others])
-            for at, found in zip(others, links, strict=True):
-                entities[at] = [link.entity for link in found]
-    return [writer._below(writer.graph(named), ranking) for named, ranking in zip(entities, rankings, strict=True)]
+    writer = ContextFormatter(kb, graph_tokens=block_tokens, passage_tokens=tokens, hops=hops, counter=counter)
+    if not block_tokens:
+        return [writer.passages(ranking) for ranking in rankings]
+    entities = _named_entities(kb, queries, rankings)
+    return [writer.below(writer.graph(named), ranking) for named, ranking in zip(entities, rankings, strict=True)]
+
+
+def _named_entities(
+    kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking]
+) -> list[Sequence[str | int]]:
+    """The entities that each query names, from its ranking or, if that has none, from the designs' linkers."""
+    entities: list[Sequence[str | int]] = []
+    unlinked = []
+    for position, ranking in enumerate(rankings):
+        entities.append([entity.name for entity in ranking.notes.linked or ()])
+        if ranking.notes.linked is None:
+            unlinked.append(position)
+    if unlinked and kb.graph.n_entities:
+        links = linking.of(linking.DESIGN, kb).link_batch([queries[position] for position in unlinked])
+        for position, of_query in zip(unlinked, links, strict=True):
+            entities[position] = [link.entity for link in of_query]
+    return entities
 
 
 def context(
@@ -219,18 +273,19 @@ def context(
     query: str | Query,
     *,
     k: int = 20,
-    tokens: int = TOKENS,
+    tokens: int = MAX_TOKENS,
     graph_tokens: int | None = None,
     hops: int = 1,
     kb: KnowledgeBase | None = None,
 ) -> FormattedContext:
-    """What a system gives a reader for one question: retrieve `k` passages, write those that fit, see `assemble`.
+    """The context of one question from a system: it retrieves `k` passages, and those that fit are written.
 
-    `kb` : whose graph and passages are written; needed where a system has none, or more than one.
+    `kb` : has the graph and the passages; needed if a system has no knowledge base, or more than one. See `assemble`.
     """
-    asked = Query("q", query) if isinstance(query, str) else query
-    known = [kb] if kb is not None else knowledge_bases(system)
-    if len(known) != 1:
-        raise ValueError(f"{system!r} has {len(known)} knowledge bases. Give the one to write from: kb=….")
-    rankings = system.retrieve_batch([asked], k)
-    return assemble(known[0], [asked], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]
+    if isinstance(query, str):
+        query = Query("q", query)
+    bases = [kb] if kb is not None else knowledge_bases(system)
+    if len(bases) != 1:
+        raise ValueError(f"{system!r} has {len(bases)} knowledge bases. Give the one to write from: kb=….")
+    rankings = system.retrieve_batch([query], k)
+    return assemble(bases[0], [query], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]

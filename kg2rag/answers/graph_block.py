@@ -1,7 +1,7 @@
 """The graph around a query's entities -> its block of a context: short lines, strongest first, in a budget of tokens.
 
 The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
-the other section gives it; a weight is written where the source states one (5 means none); "Relevant Relationships" are
+the other section gives it; a weight is written if the source states one (5 means none); "Relevant Relationships" are
 the facts that the graph describes, or for which the corpus has a sentence that names both ends, shown because the line
 would otherwise repeat "Related". Ours: how a small budget is shared (`shared`); entities beyond the query's, where they
 are described; and chains, so that a reader can trace what a change reaches.
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
-from kg2rag.answers.graph_context import GraphContext, one_line
+from kg2rag.answers.graph_context import ContextEntity, GraphContext, one_line
 from kg2rag.compute import TokenCounter
 
 HEADER = "## Knowledge Graph Context"
@@ -43,34 +42,38 @@ class Line(NamedTuple):
 
 
 def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
-    """The text that fits, its tokens, and what was left out; nothing fits where `top`, its first lines, does not.
+    """The text that fits, its tokens, and what was left out; nothing fits if `top`, its first lines, does not.
 
     The lines take turns: their first items, then the second of each that has one, and so on. The whole text is counted
     with every item: the budget holds for any tokenizer.
     """
-    if (tokens := counter.count([top])[0]) > budget:
+    text, tokens = top, counter.count([top])[0]
+    if tokens > budget:
         return "", 0, [Dropped(top, "budget")]
-    written, dropped, text = [0] * len(lines), list[Dropped](), top
-    for number, at in sorted((number, at) for at, line in enumerate(lines) for number in range(len(line.items))):
-        line = lines[at]
-        if written[at] == number:
-            written[at] += 1
-            longer = _text(top, lines, written)
-            if (spent := counter.count([longer])[0]) <= budget:
-                text, tokens = longer, spent
+    n_written = [0] * len(lines)
+    dropped: list[Dropped] = []
+    for item, number in sorted((item, number) for number, line in enumerate(lines) for item in range(len(line.items))):
+        line = lines[number]
+        if n_written[number] == item:  # no stronger item of the line was left out
+            n_written[number] += 1
+            longer = _text(top, lines, n_written)
+            longer_tokens = counter.count([longer])[0]
+            if longer_tokens <= budget:
+                text, tokens = longer, longer_tokens
                 continue
-            written[at] -= 1
-        dropped.append(Dropped(f"{line.label}{line.items[number]}" or line.section[1], "budget"))
+            n_written[number] -= 1
+        dropped.append(Dropped(f"{line.label}{line.items[item]}" or line.section[1], "budget"))
     return text, tokens, dropped
 
 
-def _text(top: str, lines: Sequence[Line], written: Sequence[int]) -> str:
-    parts = [top]
-    for (_, heading), pairs in groupby(zip(lines, written, strict=True), key=lambda pair: pair[0].section):
-        texts = [f"{line.label}{line.separator.join(line.items[:count])}" for line, count in pairs if count]
-        if texts:
-            parts.append("\n".join([heading, *filter(None, texts)]))
-    return "\n\n".join(parts)
+def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:
+    """The first items of each line under the headings of their sections."""
+    sections: dict[tuple[int, str], list[str]] = {}
+    for line, n_items in zip(lines, n_written, strict=True):
+        if n_items:
+            texts = sections.setdefault(line.section, [line.section[1]])
+            texts.append(f"{line.label}{line.separator.join(line.items[:n_items])}")
+    return "\n\n".join([top, *("\n".join(filter(None, texts)) for texts in sections.values())])
 
 
 def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCounter) -> tuple[str, int, list[Dropped]]:
@@ -79,29 +82,52 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
     """
     named = [entity for entity in data.entities if not entity.hops]
-    names, lines, cut = {entity.name for entity in named}, list[Line](), list[Dropped]()
+    lines: list[Line] = []
     for number, entity in enumerate(named):
-        related = []
-        for fact in (one for one in data.relationships if entity.name in (one.source, one.target)):
-            other, relation = fact.read_from(entity.name)
-            repeated = entity.name != fact.source and fact.source in names
-            weight = "" if fact.strength == UNSTATED or repeated else f", weight: {fact.strength:g}"
-            related.append(f"{other} ({relation}{weight})")
-        described = [one_line(entity.description)] if entity.description.strip() else []
-        own = {"Related: ": related[:limit], "Description: ": described}
-        section, filled = (number, f"### {entity.titled}"), [(label, items) for label, items in own.items() if items]
-        lines += [Line(section, *one) for one in filled or [("", [""])]]
-    others = [one for one in data.entities if one.hops and one.description.strip()]
-    lists = {
-        "Related Entities": [f"- {one.titled}: {one_line(one.description)}" for one in others],
-        "Chains": [f"- {chain}" for chain in data.chains],
-        "Relevant Relationships": [str(one) for one in data.relationships if one.said],
-    }
-    for heading, items in lists.items():
+        lines += _entity_lines(data, entity, (number, f"### {entity.titled}"), limit)
+    beyond_limit: list[Dropped] = []
+    for heading, items in _lists(data).items():
         if items:
             lines.append(Line((-1, f"### {heading}"), "", items[:limit], "\n"))
         if len(items) > limit:
-            cut.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
-    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(one.name) for one in named)}]"
+            beyond_limit.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
+    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(entity.name) for entity in named)}]"
     text, tokens, dropped = shared(top, lines, budget, counter)
-    return text, tokens, [*dropped, *(cut if text else ())]
+    if text:
+        dropped += beyond_limit
+    return text, tokens, dropped
+
+
+def _entity_lines(data: GraphContext, entity: ContextEntity, section: tuple[int, str], limit: int) -> list[Line]:
+    """The relations and the description of one of the query's entities; a line without text if it has neither."""
+    lines = []
+    related = _related(data, entity)[:limit]
+    if related:
+        lines.append(Line(section, "Related: ", related))
+    if entity.description.strip():
+        lines.append(Line(section, "Description: ", [one_line(entity.description)]))
+    return lines or [Line(section, "", [""])]
+
+
+def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
+    """The entities around one of the query's, each with its relation, such as "Login (part_of, weight: 7)"."""
+    names = {each.name for each in data.entities if not each.hops}
+    texts = []
+    for fact in data.relationships:
+        if entity.name in (fact.source, fact.target):
+            other, relation = fact.read_from(entity.name)
+            is_repeated = entity.name != fact.source and fact.source in names
+            has_weight = fact.strength != UNSTATED and not is_repeated
+            weight = f", weight: {fact.strength:g}" if has_weight else ""
+            texts.append(f"{other} ({relation}{weight})")
+    return texts
+
+
+def _lists(data: GraphContext) -> dict[str, list[str]]:
+    """Heading -> the items below the query's entities."""
+    others = [entity for entity in data.entities if entity.hops and entity.description.strip()]
+    return {
+        "Related Entities": [f"- {entity.titled}: {one_line(entity.description)}" for entity in others],
+        "Chains": [f"- {chain}" for chain in data.chains],
+        "Relevant Relationships": [str(fact) for fact in data.relationships if fact.sentence],
+    }

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.knowledge.graph.neighbourhood import Neighbour
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Triple
 
 
 @dataclass(frozen=True, slots=True)
 class ContextEntity:
-    """An entity of a context; `hops` from the query's own, which have 0."""
+    """An entity of a context; `hops` from the query's entities, which have 0."""
 
     name: str
     type: str = ""
@@ -29,7 +30,7 @@ class ContextEntity:
 
     @property
     def titled(self) -> str:
-        """Its name and, in brackets, its type where it has one."""
+        """Its name and, in brackets, its type if it has one."""
         return one_line(f"{self.name} ({self.type})" if self.type else self.name)
 
 
@@ -38,7 +39,7 @@ class Relationship:
     """A fact of a context, as the graph states it.
 
     `description` is the graph's, else the first sentence of the stating passage that names both ends, else empty;
-    `strength` is in (0, 10]; `direction` is "out" where the end that is nearer to the query is the source, else "in".
+    `strength` is in (0, 10]; `direction` is "out" if the end that is nearer to the query is the source, else "in".
     """
 
     source: str
@@ -49,13 +50,13 @@ class Relationship:
     direction: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The description without its full stop, on one line."""
         return one_line(self.description).removesuffix(".")
 
     def __str__(self) -> str:
         ends = f"{one_line(self.source)} -> {one_line(self.target)}"
-        return f'- {ends}: "{one_line(self.type)}" -- {self.said} (strength: {self.strength:g})'
+        return f'- {ends}: "{one_line(self.type)}" -- {self.sentence} (strength: {self.strength:g})'
 
     def read_from(self, end: str) -> tuple[str, str]:
         """The other end, and the relation's name as it is read from this one."""
@@ -66,7 +67,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Entities, each related to the one before by the relation of its place, as that is read along the chain.
+    """Entities, each related to the one before by the relation of its place, read along the chain.
 
     `strength` is that of the weakest. Its text: "OAuth Provider -> Auth Service (depended_on_by) -> Login (part_of)".
     """
@@ -95,98 +96,133 @@ def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, lim
     `limit` : of the relationships of each entity, strongest first, and of the chains of more than one hop in all.
     """
     graph = kb.graph
-    starts: dict[int, int] = {}  # triple -> the end that is nearer to the query
+    start_of: dict[int, int] = {}  # triple -> the end that is nearer to the query
     for entity in entities:
         for index in _strongest(graph, entity, limit):
-            starts.setdefault(index, entity)
-    chains = []
-    for seed, path, strength in _chains(graph, entities, hops, limit) if hops > 1 else ():
-        names, relations, at = [graph.names[seed]], [], seed
-        for index in path:
-            starts.setdefault(index, at)
-            fact = _relationship(kb, index, at)
-            at = _other(graph, index, at)
-            names.append(graph.names[at])
-            relations.append(fact.read_from(names[-2])[1])
-        chains.append(Chain(tuple(names), tuple(relations), strength))
+            start_of.setdefault(index, entity)
+    walks = _longest_walks(graph, entities, hops, limit) if hops > 1 else []
+    chains = [_chain(kb, walk, start_of) for walk in walks]
     facts: dict[tuple[str, str, str], Relationship] = {}
     distance = dict.fromkeys(entities, 0)
-    for index, start in starts.items():
+    for index, start in start_of.items():
         fact = _relationship(kb, index, start)
         facts.setdefault((fact.source, fact.type, fact.target), fact)
         distance.setdefault(_other(graph, index, start), distance.get(start, 0) + 1)
-    known = ((graph.names[one], graph.types[one], graph.descriptions[one], hop) for one, hop in distance.items())
     return GraphContext(
-        tuple(ContextEntity(*each) for each in known),
+        tuple(
+            ContextEntity(graph.names[entity], graph.types[entity], graph.descriptions[entity], entity_hops)
+            for entity, entity_hops in distance.items()
+        ),
         tuple(sorted(facts.values(), key=lambda fact: -fact.strength)),
         tuple(chains),
     )
 
 
 def reached(path: Sequence[Triple], named: Collection[str]) -> str:
-    """The entity at the end of a path that begins at one of the query's; "" of none."""
+    """The entity at the end of a path that begins at one of the query's; "" for an empty path."""
     if not path:
         return ""
-    first, onward = path[0], {name for triple in path[1:2] for name in (triple.head, triple.tail)}
-    backward = first.head in onward - {first.tail} if onward else first.tail in named and first.head not in named
-    at = first.tail if backward else first.head
+    entity = path[0].tail if _begins_at_tail(path, named) else path[0].head
     for triple in path:
-        at = triple.tail if at == triple.head else triple.head
-    return at
+        entity = triple.tail if entity == triple.head else triple.head
+    return entity
+
+
+def _begins_at_tail(path: Sequence[Triple], named: Collection[str]) -> bool:
+    """Whether a path leaves its first triple at the head: the second triple tells, or else the query's entities."""
+    first = path[0]
+    if len(path) == 1:
+        return first.tail in named and first.head not in named
+    return first.head != first.tail and first.head in (path[1].head, path[1].tail)
 
 
 def _strongest(graph: KnowledgeGraph, entity: int, limit: int) -> Iterator[int]:
-    """The first triples of an entity that say different things, strongest first."""
-    near, seen = graph.adjacency, set[tuple[int, int, bool]]()
-    for slot in range(int(near.indptr[entity]), int(near.indptr[entity + 1])):
-        index = int(near.triples[slot])
-        said = int(near.neighbours[slot]), int(graph.triples.relations[index]), bool(near.along[slot])
-        if said not in seen:
-            seen.add(said)
+    """The first triples of an entity that state different things, strongest first."""
+    adjacency = graph.adjacency
+    statements: set[tuple[int, int, bool]] = set()
+    for slot in range(int(adjacency.indptr[entity]), int(adjacency.indptr[entity + 1])):
+        index = int(adjacency.triples[slot])
+        relation = int(graph.triples.relations[index])
+        statement = int(adjacency.neighbours[slot]), relation, bool(adjacency.along[slot])
+        if statement not in statements:
+            statements.add(statement)
             yield index
-        if len(seen) == limit:
+        if len(statements) == limit:
             return
 
 
-def _chains(
-    graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int
-) -> list[tuple[int, tuple[int, ...], float]]:
-    """Seed, triples and strength of the walks of two hops and more that no other continues; the strongest first."""
-    around = graph.neighbourhood(entities, hops=hops, limit=limit)
-    walks = [around.neighbour(at) for at in range(len(around.entities)) if around.hops[at] > 1]
+def _longest_walks(graph: KnowledgeGraph, entities: Sequence[int], hops: int, limit: int) -> list[Neighbour]:
+    """The walks of two hops and more that no other continues, strongest first."""
+    neighbourhood = graph.neighbourhood(entities, hops=hops, limit=limit)
+    walks = [
+        neighbourhood.neighbour(number)
+        for number in range(len(neighbourhood.entities))
+        if neighbourhood.hops[number] > 1
+    ]
     continued = {walk.path[:-1] for walk in walks}
-    ends = sorted((one for one in walks if one.path not in continued), key=lambda one: (-one.weight, -one.hop))
-    return [(walk.seed, walk.path, walk.weight) for walk in ends[:limit]]
+    ends = [walk for walk in walks if walk.path not in continued]
+    return sorted(ends, key=lambda walk: (-walk.weight, -walk.hop))[:limit]
+
+
+def _chain(kb: KnowledgeBase, walk: Neighbour, start_of: dict[int, int]) -> Chain:
+    """A walk with names; its triples are added to `start_of`."""
+    entity = walk.seed
+    names, relations = [kb.graph.names[entity]], []
+    for index in walk.path:
+        start_of.setdefault(index, entity)
+        relations.append(_relationship(kb, index, entity).read_from(names[-1])[1])
+        entity = _other(kb.graph, index, entity)
+        names.append(kb.graph.names[entity])
+    return Chain(tuple(names), tuple(relations), walk.weight)
 
 
 def _other(graph: KnowledgeGraph, index: int, end: int) -> int:
+    """The other end of a triple."""
     head, tail = int(graph.triples.heads[index]), int(graph.triples.tails[index])
     return tail if end == head else head
 
 
 def _relationship(kb: KnowledgeBase, index: int, start: int) -> Relationship:
-    triple, table = kb.graph.triple(index), kb.graph.triples
-    described, row = one_line(triple.description), int(table.passages[index])
-    if not described and row >= 0:  # the first sentence of the stating passage that names both ends
-        ends = [f" {normalise(name)} " for name in (triple.head, triple.tail)]
-        words = ((sentence, f" {normalise(sentence)} ") for sentence in kb.corpus.sentences(row))
-        described = next((one_line(sentence) for sentence, read in words if all(end in read for end in ends)), "")
-    direction = "out" if int(table.heads[index]) == start else "in"
-    return Relationship(triple.head, triple.tail, triple.relation, described, triple.strength, direction)
+    triple = kb.graph.triple(index)
+    description = one_line(triple.description)
+    row = int(kb.graph.triples.passages[index])
+    if not description and row >= 0:
+        description = _stating_sentence(kb, row, triple)
+    direction = "out" if int(kb.graph.triples.heads[index]) == start else "in"
+    return Relationship(triple.head, triple.tail, triple.relation, description, triple.strength, direction)
+
+
+def _stating_sentence(kb: KnowledgeBase, row: int, triple: Triple) -> str:
+    """The first sentence of a passage that names both ends of a triple; "" if there is none."""
+    ends = [f" {normalise(name)} " for name in (triple.head, triple.tail)]
+    for sentence in kb.corpus.sentences(row):
+        words = f" {normalise(sentence)} "
+        if all(end in words for end in ends):
+            return one_line(sentence)
+    return ""
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("inverses.toml").read_text(encoding="utf-8"))
 _WORDS = re.compile(r"[\s_\-]+")
-_INVERSES: dict[str, str] = {relation: relation for relation in _TABLES["symmetric"]}
-for _one, _other_name in _TABLES["pairs"]:
-    _INVERSES.setdefault(_one, _other_name)
-    _INVERSES.setdefault(_other_name, _one)
+_THIRD_PERSON = re.compile(r"..+[^s]s")
 _PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed"), (r"s$", "ed"))
 """Endings of regular verbs: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
 
 
+def _read_inverses() -> dict[str, str]:
+    """Relation -> its inverse, both ways; of several, the first."""
+    inverse_of = {relation: relation for relation in _TABLES["symmetric"]}
+    for first, second in _TABLES["pairs"]:
+        inverse_of.setdefault(first, second)
+        inverse_of.setdefault(second, first)
+    return inverse_of
+
+
+_INVERSES = _read_inverses()
+
+
 def inverse(relation: str) -> str:
-    """The relation's name from the other end, in the spelling of the given one (case, underscores or spaces).
+    """The relation's name from the other end, in the same spelling (case, underscores or spaces).
 
     By a table of irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of …" for the rest.
 
@@ -194,16 +230,22 @@ def inverse(relation: str) -> str:
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
     """
     words = _WORDS.split(relation.strip())
-    known = _INVERSES.get("_".join(words).lower())
-    verb, *rest = (word.lower() for word in words)
-    is_verb = verb.isalpha() and re.fullmatch("..+[^s]s", verb) and verb not in _TABLES["no_verbs"]
-    if not known and is_verb and len(rest) < 2 and set(rest) <= set(_TABLES["prepositions"]):
-        regular = next(re.sub(end, made, verb) for end, made in _PARTICIPLES if re.search(end, verb))
-        known = "_".join([_TABLES["participles"].get(verb, regular), *rest, "by"])
-    if not known:
+    name = _INVERSES.get("_".join(words).lower()) or _passive([word.lower() for word in words])
+    if not name:
         return f"inverse of {relation.strip()}"
-    spelled = known if "_" in relation or len(words) == 1 else known.replace("_", " ")
-    return spelled.upper() if relation.isupper() else spelled
+    if "_" not in relation and len(words) > 1:
+        name = name.replace("_", " ")
+    return name.upper() if relation.isupper() else name
+
+
+def _passive(words: Sequence[str]) -> str:
+    """The passive of a verb and at most one preposition, joined by underscores; "" for other words."""
+    verb, *prepositions = words
+    is_verb = verb.isalpha() and _THIRD_PERSON.fullmatch(verb) and verb not in _TABLES["no_verbs"]
+    if not is_verb or len(prepositions) > 1 or not set(prepositions) <= set(_TABLES["prepositions"]):
+        return ""
+    regular = next(re.sub(ending, participle, verb) for ending, participle in _PARTICIPLES if re.search(ending, verb))
+    return "_".join([_TABLES["participles"].get(verb, regular), *prepositions, "by"])
 
 
 def one_line(text: str) -> str:

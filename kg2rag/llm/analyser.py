@@ -17,11 +17,14 @@ from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.llm.chat_model import ChatModel, NamedOptions, ask_each, chat_model, name_of, unusable
 from kg2rag.llm.client import Structured
-from kg2rag.llm.replies import quoted
+from kg2rag.llm.replies import Completion, quoted
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
 from kg2rag.types import Query
 
 MAX_REASONING_CHARACTERS = 200
+SUM_TOLERANCE = 1e-6
+"""By how much the sum of the weights may miss 1 without a remark."""
+WEIGHT_DIGITS = 9
 _PROMPT = (files(__package__) / "analyser_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
@@ -53,20 +56,23 @@ class LLMAnalyser:
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
-        names, analyses = list(map(name_of, queries)), []
+        names = [name_of(query) for query in queries]
         prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
-        for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
-            reply = completion.parsed
-            given = reply.weights.model_dump()
-            total = sum(given.values())
-            if total <= 0:
-                raise unusable(name, completion, "its weights are all 0")
-            weights = {side: round(weight / total, 9) for side, weight in given.items()}
-            reasoning = reply.reasoning
-            if abs(total - 1) > 1e-6:
-                reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
-            analyses.append(QueryAnalysis(reply.query_type, weights, reasoning))
-        return analyses
+        answers = ask_each(self.model, names, prompts, Reply, "weighing")
+        return [_analysis(name, answer) for name, answer in zip(names, answers, strict=True)]
+
+
+def _analysis(name: str, answer: Completion[Reply]) -> QueryAnalysis:
+    """The analysis in an answer, with weights that sum to 1; UnansweredQueryError if all are 0."""
+    shares = answer.parsed.weights.model_dump()
+    total = sum(shares.values())
+    if total <= 0:
+        raise unusable(name, answer, "its weights are all 0")
+    reasoning = answer.parsed.reasoning
+    if abs(total - 1) > SUM_TOLERANCE:
+        reasoning = f"{reasoning} (its weights summed to {total:g} and were divided by that)".strip()
+    weights = {side: round(share / total, WEIGHT_DIGITS) for side, share in shares.items()}
+    return QueryAnalysis(answer.parsed.query_type, weights, reasoning)
 
 
 def named(

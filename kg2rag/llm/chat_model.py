@@ -134,7 +134,7 @@ class ChatModel:
             schemas: Sequence[type[BaseModel] | None] = [schema] * len(prompts)
         else:
             schemas = schema
-        bodies = [self.request(prompt, each) for prompt, each in zip(prompts, schemas, strict=True)]
+        bodies = [self.request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
         distinct = dict(zip(names, bodies, strict=True))
         schema_of = dict(zip(names, schemas, strict=True))
@@ -189,9 +189,9 @@ class ChatModel:
     def _outcome(self, body: Body, schema: type[BaseModel] | None) -> Outcome:
         """The outcome of a request: another thread or process that has sent it already is waited for, and not paid."""
         with claimed(self.store.root, f"answer {request_key(body, self.again)}"):
-            (kept,) = self._kept([body])
-            if kept is not None:
-                return read_reply(kept, schema, cached=True)
+            (stored,) = self._kept([body])
+            if stored is not None:
+                return read_reply(stored, schema, cached=True)
             try:
                 reply = self._connection.ask(body)
             except CompletionError as error:
@@ -219,8 +219,8 @@ class ChatModel:
         return {name: value for name, value in body.items() if value is not None}
 
     def _sampling(self) -> dict[str, Any]:
-        given = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
-        sampling: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        sampling: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         if not self.again:
             return sampling
         again = {"temperature": RETRY_TEMPERATURE, "seed": sampling.get("seed", 0) + self.again}
@@ -234,10 +234,10 @@ class ChatModel:
             (request_key(body, self.again), request_key(body, self.again, cut_at=limit))
             for body, limit in zip(bodies, limits, strict=True)
         ]
-        found = self._answers.find([key for pair in pairs for key in pair])
+        values = self._answers.find([key for pair in pairs for key in pair])
         replies: list[Reply | None] = []
         for pair, limit in zip(pairs, limits, strict=True):
-            stored = [Reply.model_validate_json(found[key]) for key in pair if key in found]
+            stored = [Reply.model_validate_json(values[key]) for key in pair if key in values]
             replies.append(next((reply for reply in stored if reply.is_valid(limit)), None))
         return replies
 
@@ -260,12 +260,12 @@ def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str
 
     The limit of tokens is part only of the name of an answer that was cut at it: a finished one is valid under others.
     """
-    asked: dict[str, Any] = {"body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}}
+    content: dict[str, Any] = {"body": {name: value for name, value in body.items() if name not in TOKEN_LIMITS}}
     if again:
-        asked["again"] = again
+        content["again"] = again
     if cut_at is not None:
-        asked["cut at"] = cut_at
-    return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        content["cut at"] = cut_at
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:
@@ -322,12 +322,12 @@ def ask_each(
 
     UnansweredQueryError names (by `names`: `name_of` of each prompt's query) the first without a completion.
     """
-    found: list[Completion[Schema]] = []
+    completions: list[Completion[Schema]] = []
     for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
         if isinstance(outcome, Failure):
             raise UnansweredQueryError(replace(outcome, reason=f"{name}: {outcome.reason}"))
-        found.append(outcome)
-    return found
+        completions.append(outcome)
+    return completions
 
 
 def unusable(name: str, completion: Completion[Any], cause: str) -> UnansweredQueryError:

@@ -91,11 +91,11 @@ def most_of(body: bytes, prices: Prices) -> float:
 
     ValueError if nobody can know.
     """
-    asked = json.loads(body)
-    limit = token_limit(asked)
+    request = json.loads(body)
+    limit = token_limit(request)
     if limit is None:
         raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
-    most = cost_of((len(body), limit * asked.get("n", 1)), prices)
+    most = cost_of((len(body), limit * request.get("n", 1)), prices)
     if most is None:
         raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
     return most
@@ -130,25 +130,47 @@ def read_answer(content: bytes, events: bool) -> _Answer:
 
 
 def joined_events(stream: str) -> dict[str, Any]:
-    """The chat completion that a stream of server-sent events adds up to."""
-    texts: dict[str, list[str]] = {"content": [], "refusal": []}
-    finish_reason, usage, is_complete = None, None, False
+    """The chat completion that a stream of server-sent events adds up to; ValueError for one that was cut off."""
+    joined = _JoinedEvents()
     for event in _events(stream):
+        joined.add(event)
+    return joined.completion()
+
+
+class _JoinedEvents:
+    """The parts of a streamed chat completion."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[str]] = {"content": [], "refusal": []}
+        self.finish_reason: str | None = None
+        self.usage: dict[str, Any] = {}
+        self.is_complete = False
+
+    def add(self, event: dict[str, Any] | None) -> None:
+        """Add an event, None for the end of the stream; ValueError for an error."""
         if event is None:
-            is_complete = True
-            continue
+            self.is_complete = True
+            return
         if "error" in event:
             raise ValueError("the stream holds an error")
-        usage = event.get("usage") or usage
-        for choice in (event.get("choices") or [])[:1]:
-            finish_reason = choice.get("finish_reason") or finish_reason
-            for name, parts in texts.items():
-                parts.append((choice.get("delta") or {}).get(name) or "")
-    if not (is_complete or finish_reason):
-        raise ValueError("the stream ends before the answer does")
-    message = {name: "".join(parts) for name, parts in texts.items()}
-    message["refusal"] = message["refusal"] or None  # type: ignore[assignment]
-    return {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": usage or {}}
+        self.usage = event.get("usage") or self.usage
+        choices = event.get("choices") or []
+        if choices:
+            self._add_choice(choices[0])
+
+    def _add_choice(self, choice: dict[str, Any]) -> None:
+        self.finish_reason = choice.get("finish_reason") or self.finish_reason
+        delta = choice.get("delta") or {}
+        for name, texts in self.parts.items():
+            texts.append(delta.get(name) or "")
+
+    def completion(self) -> dict[str, Any]:
+        """All of it as one chat completion; ValueError if the end is missing."""
+        if not (self.is_complete or self.finish_reason):
+            raise ValueError("the stream ends before the answer does")
+        content, refusal = ("".join(texts) for texts in self.parts.values())
+        message = {"content": content, "refusal": refusal or None}
+        return {"choices": [{"message": message, "finish_reason": self.finish_reason}], "usage": self.usage}
 
 
 def _events(stream: str) -> Iterator[dict[str, Any] | None]:
@@ -276,7 +298,7 @@ class Connection:
     def ask(self, body: Body) -> Reply:
         """The reply to a request, with the client's retries; CompletionError if there is no usable one."""
         name = (self.endpoint.base_url, body["model"])
-        known = dialect = _DIALECTS.get(name, Dialect())
+        former = dialect = _DIALECTS.get(name, Dialect())
         failure: Failure | None = None
         attempts = 0
         for _ in range(MAX_CHANGES):
@@ -297,10 +319,10 @@ class Connection:
                     break
                 dialect = changed
             else:
-                _remember(name, known, dialect)
+                _remember(name, former, dialect)
                 return reply.model_copy(update={"attempts": attempts + exchange.attempts})
         if dialect.has_guessed:
-            _DIALECTS[name] = replace(known, has_guessed=True)
+            _DIALECTS[name] = replace(former, has_guessed=True)
         assert failure is not None
         raise CompletionError(replace(failure, attempts=attempts)) from None
 
@@ -320,10 +342,10 @@ class Connection:
         )
 
 
-def _remember(name: tuple[str, str], known: Dialect, dialect: Dialect) -> None:
+def _remember(name: tuple[str, str], former: Dialect, dialect: Dialect) -> None:
     """Keep the dialect that led to an answer, and warn of the changes that it needs."""
     proved = replace(dialect, is_proved=True)
-    if replace(known, is_proved=True, has_guessed=proved.has_guessed) != proved:
+    if replace(former, is_proved=True, has_guessed=proved.has_guessed) != proved:
         address, model = name
         warnings.warn(f"{model} at {address}: {dialect.described()}.", AdaptedRequestWarning, stacklevel=2)
     _DIALECTS[name] = proved

@@ -25,7 +25,7 @@ from kg2rag.types import Count, Query, Threshold, component
 
 _PROMPT = (files(__package__) / "linker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 MAX_NAME_CHARACTERS = 100
-_NAME = '"name", its usual full name'
+NAME_FIELD = '"name", its usual full name'
 
 
 class UnknownNameWarning(UserWarning):
@@ -55,34 +55,37 @@ class LLMLinker:
 
         Queries without a word are not sent. CompletionError names the query: an answer is missing, or of another form.
         """
-        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
         types = self.kb.graph.entity_types if self.types is None else self.types
-        places = {
-            "types": f"The graph knows entities of these types and no others: {', '.join(types)}." if types else "",
-            "fields": f'{_NAME}, and "type", one of the types above' if types else _NAME,
-            "limit": self.limit,
-        }
-        prompts = [_PROMPT.format(query=quoted(query.text), **places) for query in sent]
-        answers = ask_each(
-            self.model, [name_of(query) for query in sent], prompts, _schema(types, self.limit), "linking"
-        )
-        found, unknown = dict[str, list[Link]](), list[str]()
-        known = set(map(entity_key, types))
+        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
+        prompts = [self._prompt(query, types) for query in sent]
+        form = _schema(types, self.limit)
+        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, form, "linking")
+        links: dict[str, list[Link]] = {}
+        unknown: list[str] = []
         for query, answer in zip(sent, answers, strict=True):
-            links = dict[int, Link]()
-            entities: Sequence[Any] = answer.parsed.entities  # type: ignore[attr-defined]
-            wanted = [each.name for each in entities if not known or entity_key(str(each.type)) in known]
-            for name in dict.fromkeys(wanted):
-                entity = self.kb.graph.find(name)
-                if entity is None:
-                    unknown.append(f"{name!r}, of {name_of(query)}")
-                elif entity not in links:
-                    links[entity] = Link(entity, self._span(query.text, name, entity), "llm", self.confidence)
-            found[query.text] = list(links.values())[: self.limit]
+            names = _names_of_types(answer.parsed.entities, types)  # type: ignore[attr-defined]
+            links[query.text] = self._links(query, names)
+            unknown += [f"{name!r}, of {name_of(query)}" for name in names if self.kb.graph.find(name) is None]
         if unknown:
             message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
             warnings.warn(f"{message} (first: {unknown[0]}).", UnknownNameWarning, stacklevel=2)
-        return [found.get(query.text, []) for query in queries]
+        return [links.get(query.text, []) for query in queries]
+
+    def _prompt(self, query: Query, types: Sequence[str]) -> str:
+        allowed, fields = "", NAME_FIELD
+        if types:
+            allowed = f"The graph knows entities of these types and no others: {', '.join(types)}."
+            fields = f'{NAME_FIELD}, and "type", one of the types above'
+        return _PROMPT.format(query=quoted(query.text), types=allowed, fields=fields, limit=self.limit)
+
+    def _links(self, query: Query, names: Sequence[str]) -> list[Link]:
+        """The first links to entities that the graph has."""
+        links: dict[int, Link] = {}
+        for name in names:
+            entity = self.kb.graph.find(name)
+            if entity is not None and entity not in links:
+                links[entity] = Link(entity, self._span(query.text, name, entity), "llm", self.confidence)
+        return list(links.values())[: self.limit]
 
     def with_types(self, types: tuple[str, ...]) -> LLMLinker:
         """The same linker that tells the model of these types only."""
@@ -90,8 +93,17 @@ class LLMLinker:
 
     def _span(self, text: str, name: str, entity: int) -> tuple[int, int]:
         names = (name, self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
-        keys = filter(None, dict.fromkeys(map(normalise, names)))
-        return next((span for _, span in Lexicon(list(keys)).find(text, capitals=False)), (0, len(text)))
+        keys = [key for key in dict.fromkeys(map(normalise, names)) if key]
+        spans = [span for _, span in Lexicon(keys).find(text, capitals=False)]
+        return spans[0] if spans else (0, len(text))
+
+
+def _names_of_types(entities: Sequence[Any], types: Sequence[str]) -> list[str]:
+    """The names in an answer, each once; only those of the types, if there are any."""
+    allowed = set(map(entity_key, types))
+    return list(
+        dict.fromkeys(entity.name for entity in entities if not allowed or entity_key(str(entity.type)) in allowed)
+    )
 
 
 def _schema(types: Sequence[str], limit: int) -> type[BaseModel]:

@@ -15,21 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, Field
 
-from kg2rag.compute import EncoderTokens
 from kg2rag.datasets.known_items import WrittenQuestions, known_items
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel, Completion, Failure
-from kg2rag.llm.replies import quoted
+from kg2rag.llm.replies import Outcome, quoted
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, IntArray
 
-NAMED = 30
-"""Passages that name a bridge, at most: what is named everywhere connects nothing."""
-APART = 5
-"""Passages of one document that are so far apart may stand in one chain; nearer ones are read together anyway."""
+MAX_BRIDGE_PASSAGES = 30
+"""Passages that name a bridge: an entity that is named everywhere connects nothing."""
+MIN_DISTANCE = 5
+"""Between two passages of one document in a chain: nearer ones are read together anyway."""
 MAX_QUESTION_CHARACTERS, MAX_ANSWER_CHARACTERS = 400, 120
 ANSWER_TOKENS = 30
-"""Of an answer, about, for a plan."""
+"""The usual length of an answer, for a plan."""
+UNWRITTEN_QUESTION = "?" * 100
+"""Stands for a question in a plan."""
 WRITE = """Write one question about the passages below, for somebody who has never seen them.
 - It can be answered only by somebody who reads all of them; the answer is stated in the last one.
 - They are connected by {bridges}. Describe what connects them by what the passages say of it; do not name it.
@@ -70,53 +71,71 @@ def chains(kb: KnowledgeBase, limit: int = 50, hops: int = 2, seed: int = 0) -> 
     """At most `limit` random chains of `hops` passages of different documents, or far apart in one; bridges differ."""
     if limit < 1 or hops < 2:
         raise ValueError(f"limit must be at least 1 and hops at least 2, not {limit} and {hops}.")
-    graph, rng = kb.graph, np.random.default_rng(seed)
-    _, document = np.unique(kb.corpus.doc_ids, return_inverse=True)
-    position = np.asarray(kb.corpus.table["position"])
-    spread = np.diff(graph.mentions.indptr)
-    usable = (spread >= 2) & (spread <= NAMED)
-    found = dict[tuple[int, ...], Chain]()
-    for first in rng.permutation(np.flatnonzero(usable)).tolist():
-        rows, walked = [int(rng.choice(graph.mentions.of(first)[0]))], [first]
-        while True:
-            others = graph.mentions.of(walked[-1])[0]
-            near = (document[others, None] == document[rows]) & (abs(position[others, None] - position[rows]) < APART)
-            free = others[~near.any(axis=1)]
-            if not len(free):
-                break
-            rows.append(int(rng.choice(free)))
-            onwards = [one for one in graph.mentioned.of(rows[-1])[0].tolist() if usable[one] and one not in walked]
-            if len(rows) == hops or not onwards:
-                break
-            walked.append(int(rng.choice(onwards)))
-        if len(rows) == hops:
-            found.setdefault(tuple(sorted(rows)), Chain(tuple(rows), tuple(graph.names[one] for one in walked)))
-        if len(found) == limit:
+    walk = _ChainWalk(kb, np.random.default_rng(seed))
+    chain_of: dict[tuple[int, ...], Chain] = {}
+    for entity in walk.rng.permutation(np.flatnonzero(walk.is_bridge)).tolist():
+        chain = walk.from_entity(entity, hops)
+        if chain is not None:
+            chain_of.setdefault(tuple(sorted(chain.rows)), chain)
+        if len(chain_of) == limit:
             break
-    return list(found.values())
+    return list(chain_of.values())
+
+
+class _ChainWalk:
+    """Random walks from passage to passage over the entities that they share."""
+
+    def __init__(self, kb: KnowledgeBase, rng: np.random.Generator) -> None:
+        self.graph, self.rng = kb.graph, rng
+        self.document: IntArray = np.unique(kb.corpus.doc_ids, return_inverse=True)[1]
+        self.position: IntArray = np.asarray(kb.corpus.table["position"])
+        passages = np.diff(kb.graph.mentions.indptr)
+        self.is_bridge = (passages >= 2) & (passages <= MAX_BRIDGE_PASSAGES)
+
+    def from_entity(self, entity: int, hops: int) -> Chain | None:
+        """A chain whose first bridge is this entity; None if the walk ends before `hops` passages."""
+        bridges = [entity]
+        rows = [self._draw(self._passages(entity))]
+        while True:
+            passages = self._not_near(self._passages(bridges[-1]), rows)
+            if not len(passages):
+                return None
+            rows.append(self._draw(passages))
+            if len(rows) == hops:
+                return Chain(tuple(rows), tuple(self.graph.names[bridge] for bridge in bridges))
+            named = self.graph.mentioned.of(rows[-1])[0].tolist()
+            onwards = [entity for entity in named if self.is_bridge[entity] and entity not in bridges]
+            if not onwards:
+                return None
+            bridges.append(self._draw(onwards))
+
+    def _passages(self, entity: int) -> IntArray:
+        return np.asarray(self.graph.mentions.of(entity)[0])
+
+    def _not_near(self, passages: IntArray, rows: Sequence[int]) -> IntArray:
+        """The passages of other documents than those of the rows, or far from them in the same one."""
+        is_same = self.document[passages, None] == self.document[rows]
+        is_near = abs(self.position[passages, None] - self.position[rows]) < MIN_DISTANCE
+        free: IntArray = passages[~(is_same & is_near).any(axis=1)]
+        return free
+
+    def _draw(self, values: Sequence[int] | IntArray) -> int:
+        return int(self.rng.choice(values))
 
 
 def plan_questions(kb: KnowledgeBase, model: ChatModel, *, limit: int = 50, hops: int = 2, seed: int = 0) -> str:
-    """What `questions_from` with these arguments would send, in words: calls, tokens and cost, estimated."""
+    """What `questions_from` with these arguments would send, in words: calls, tokens, time and cost, estimated."""
     paths = chains(kb, limit, hops, seed)
-    prompts, stored = list[str](), 0
-    for chain in paths:
-        prompt = _write(kb.corpus, chain)
-        known = model.stored(prompt, Written)
-        if known is None:
-            prompts += [prompt, *_checks(kb.corpus, chain, "?" * 100)]
-            continue
-        stored += 1
-        if isinstance(known, Completion) and not _reason(known.parsed):
-            asked = _checks(kb.corpus, chain, known.parsed.question)
-            unknown = [one for one in asked if model.stored(one, Answered) is None]
-            stored, prompts = stored + len(asked) - len(unknown), prompts + unknown
-    counted, answers = sum(EncoderTokens().count(prompts)), ANSWER_TOKENS * len(prompts)
-    cost = "cost unknown (no prices given)"
-    if model.prompt_price is not None and model.completion_price is not None:
-        cost = f"cost about {(counted * model.prompt_price + answers * model.completion_price) / 1e6:.2f}"
-    calls = f"at most {len(prompts)} calls, about {counted:,} + {answers:,} tokens, {cost}"
-    return f"{len(paths)} chains: {calls}; {stored} answers are stored."
+    prompts = [_writing_prompt(kb.corpus, chain) for chain in paths]
+    checks: list[str] = []
+    for number, (chain, prompt) in enumerate(zip(paths, prompts, strict=True)):
+        written = model.stored(prompt, Written)
+        if written is None:
+            checks += _checking_prompts(kb.corpus, chain, f"{UNWRITTEN_QUESTION}{number}")
+        elif isinstance(written, Completion) and not _fault_of_question(written.parsed):
+            checks += _checking_prompts(kb.corpus, chain, written.parsed.question)
+    writing = model.plan(prompts, Written, answer_tokens=ANSWER_TOKENS)
+    return f"{len(paths)} chains: at most {writing + model.plan(checks, Answered, answer_tokens=ANSWER_TOKENS)}."
 
 
 def questions_from(
@@ -127,7 +146,7 @@ def questions_from(
     Parameters
     ----------
     model : writes and checks; without one the questions are known items, see above.
-    limit : chains, or known items; of chains some are dropped.
+    limit : chains, or known items; some chains are dropped.
     hops : passages of a chain.
     seed : of the draw.
 
@@ -137,59 +156,91 @@ def questions_from(
         return known_items(kb.corpus, limit, seed)
     paths = chains(kb, limit, hops, seed)
     if not paths:
-        raise ValueError(f"No {hops} passages share a name that {NAMED} or fewer have. Take another graph.")
-    outcomes = model.complete_many([_write(kb.corpus, one) for one in paths], Written, progress="writing questions")
-    dropped, failures = Counter[str](), [one for one in outcomes if isinstance(one, Failure)]
-    written = [(chain, one.parsed) for chain, one in zip(paths, outcomes, strict=True) if isinstance(one, Completion)]
-    dropped.update(reason for _, one in written if (reason := _reason(one)))
-    written = [(chain, one) for chain, one in written if not _reason(one)]
-    prompts = [prompt for chain, one in written for prompt in _checks(kb.corpus, chain, one.question)]
-    checked = model.complete_many(prompts, Answered, progress="checking questions")
-    failures += [one for one in checked if isinstance(one, Failure)]
-    rows = list[dict[str, Any]]()
-    for at, (chain, one) in enumerate(written):
-        own = checked[at * (hops + 1) : (at + 1) * (hops + 1)]
-        answers = [each.parsed.answer for each in own if isinstance(each, Completion)]
-        if len(answers) < len(own):
-            dropped["a check failed"] += 1
-        elif not _agree(answers[0], one.answer):
-            dropped["not answered from all its passages"] += 1
-        elif any(_agree(answer, one.answer) for answer in answers[1:]):
-            dropped["answered from a single passage"] += 1
+        raise ValueError(
+            f"No {hops} passages share a name that {MAX_BRIDGE_PASSAGES} or fewer have. Take another graph."
+        )
+    dropped: Counter[str] = Counter()
+    prompts = [_writing_prompt(kb.corpus, chain) for chain in paths]
+    outcomes = model.complete_many(prompts, Written, progress="writing questions")
+    drafts = _drafts(paths, outcomes, dropped)
+    prompts = [prompt for chain, draft in drafts for prompt in _checking_prompts(kb.corpus, chain, draft.question)]
+    checks = model.complete_many(prompts, Answered, progress="checking questions")
+    rows: list[dict[str, Any]] = []
+    for number, (chain, draft) in enumerate(drafts):
+        answers = checks[number * (hops + 1) : (number + 1) * (hops + 1)]
+        fault = _fault_of_answers(draft, answers)
+        if fault:
+            dropped[fault] += 1
         else:
-            about = {"answers": [one.answer], "gold": [kb.corpus.ids[row] for row in chain.rows], "type": "written"}
-            origin = f"written and checked by {model.model}"
-            rows.append(
-                {"id": f"w{len(rows) + 1}", "question": one.question, **about}
-                | {"hops": hops, "bridges": list(chain.bridges), "origin": origin}
-            )
-    return WrittenQuestions(kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checked]))
+            rows.append(_row(f"w{len(rows) + 1}", kb.corpus, chain, draft, model.model))
+    failures = [outcome for outcome in [*outcomes, *checks] if isinstance(outcome, Failure)]
+    return WrittenQuestions(kb.corpus, rows, dict(dropped), failures, model.usage([*outcomes, *checks]))
 
 
-def _passages(corpus: Corpus, rows: Sequence[int]) -> str:
-    shown = ((corpus[row].title, corpus[row].text) for row in rows)
-    return "\n".join(f"[{at}] {quoted(f'{title}: {text}')}" for at, (title, text) in enumerate(shown, start=1))
+def _drafts(paths: Sequence[Chain], outcomes: Sequence[Outcome], dropped: Counter[str]) -> list[tuple[Chain, Written]]:
+    """The chains with questions that can be checked; the others are counted in `dropped`."""
+    drafts = []
+    for chain, outcome in zip(paths, outcomes, strict=True):
+        if isinstance(outcome, Failure):
+            continue
+        fault = _fault_of_question(outcome.parsed)
+        if fault:
+            dropped[fault] += 1
+        else:
+            drafts.append((chain, outcome.parsed))
+    return drafts
 
 
-def _write(corpus: Corpus, chain: Chain) -> str:
-    return WRITE.format(bridges=", ".join(map(quoted, chain.bridges)), passages=_passages(corpus, chain.rows))
+def _row(id_: str, corpus: Corpus, chain: Chain, draft: Written, model: str) -> dict[str, Any]:
+    """A question as a test set has it."""
+    return {
+        "id": id_,
+        "question": draft.question,
+        "answers": [draft.answer],
+        "gold": [corpus.ids[row] for row in chain.rows],
+        "type": "written",
+        "hops": len(chain.rows),
+        "bridges": list(chain.bridges),
+        "origin": f"written and checked by {model}",
+    }
 
 
-def _checks(corpus: Corpus, chain: Chain, question: str) -> list[str]:
-    """With all passages, then with each single one."""
-    parts = [chain.rows, *((row,) for row in chain.rows)]
-    return [ANSWER.format(question=quoted(question), passages=_passages(corpus, rows)) for rows in parts]
+def _passage_list(corpus: Corpus, rows: Sequence[int]) -> str:
+    texts = [quoted(f"{corpus[row].title}: {corpus[row].text}") for row in rows]
+    return "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
 
 
-def _reason(written: Written) -> str:
-    """Why a question cannot be used, before it is checked; "" where it can."""
+def _writing_prompt(corpus: Corpus, chain: Chain) -> str:
+    return WRITE.format(bridges=", ".join(map(quoted, chain.bridges)), passages=_passage_list(corpus, chain.rows))
+
+
+def _checking_prompts(corpus: Corpus, chain: Chain, question: str) -> list[str]:
+    """The question with all passages, then with each single one."""
+    contexts = [chain.rows, *((row,) for row in chain.rows)]
+    return [ANSWER.format(question=quoted(question), passages=_passage_list(corpus, rows)) for rows in contexts]
+
+
+def _fault_of_question(written: Written) -> str:
+    """Why a question cannot be used, before it is checked; "" if it can."""
     question, answer = normalise(written.question), normalise(written.answer)
     if not question or not answer:
         return "no question that needs them all"
     return "the question names its answer" if f" {answer} " in f" {question} " else ""
 
 
-def _agree(given: str, wanted: str) -> bool:
+def _fault_of_answers(draft: Written, outcomes: Sequence[Outcome]) -> str:
+    """Why the answers from all passages, then from each single one, speak against a question; "" if they do not."""
+    answers = [outcome.parsed.answer for outcome in outcomes if isinstance(outcome, Completion)]
+    if len(answers) < len(outcomes):
+        return "a check failed"
+    if not _agree(answers[0], draft.answer):
+        return "not answered from all its passages"
+    if any(_agree(answer, draft.answer) for answer in answers[1:]):
+        return "answered from a single passage"
+    return ""
+
+
+def _agree(first: str, second: str) -> bool:
     """Whether one answer contains the other, word by word."""
-    a, b = (f" {normalise(text)} " for text in (given, wanted))
-    return bool(a.strip()) and (a in b or b in a)
+    first, second = f" {normalise(first)} ", f" {normalise(second)} "
+    return bool(first.strip()) and (first in second or second in first)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.rerankers import Following, Pairs
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import FloatArray, at_least, component
+from kg2rag.types import FloatArray, IntArray, at_least, component
 
 MAX_WORDS = 300  # of a text in the prompt; longer ones are cut
 _PROMPT = (files(__package__) / "reranker_prompt.txt").read_text(encoding="utf-8").rstrip("\n")
@@ -69,29 +69,38 @@ class LLMReranker(Following):
 
         CompletionError: an answer is missing, or no order of the passages sent; the query is named.
         """
-        orders, moves = [np.arange(len(pairs)) for pairs in lists], []
-        for pairs in lists:
-            compared = len(pairs) if len(pairs) > 1 and normalise(pairs[0][0]) else 0
-            starts = [*range(compared - self.window, 0, -(self.window // 2)), 0] if compared else []
-            moves.append([slice(start, min(start + self.window, compared)) for start in starts])
-        for turn in zip_longest(*moves):
-            sent = [(i, window) for i, window in enumerate(turn) if window]
-            names = [f"query {lists[i][0][0][:80]!r}" for i, _ in sent]
-            prompts = [_prompt([lists[i][place] for place in orders[i][window]]) for i, window in sent]
-            forms = [order_of(window.stop - window.start) for _, window in sent]
-            answers = ask_each(self.model, names, prompts, forms, "reranking")
-            for (i, window), name, answer in zip(sent, names, answers, strict=True):
-                try:
-                    places = read_order(answer.parsed.order, window.stop - window.start)
-                except ValueError as error:
-                    raise unusable(name, answer, str(error)) from None
-                orders[i][window] = orders[i][window][places]
+        orders = [np.arange(len(pairs)) for pairs in lists]
+        windows = [self._windows(pairs) for pairs in lists]
+        for turn in range(max(map(len, windows), default=0)):
+            window_of = {number: of_list[turn] for number, of_list in enumerate(windows) if turn < len(of_list)}
+            self._reorder(lists, orders, window_of)
         return [1 / (1.0 + np.argsort(order)) for order in orders]
+
+    def _windows(self, pairs: Pairs) -> list[slice]:
+        """The windows of a list, from its end to its front."""
+        if len(pairs) < 2 or not normalise(pairs[0][0]):
+            return []
+        starts = [*range(len(pairs) - self.window, 0, -(self.window // 2)), 0]
+        return [slice(start, min(start + self.window, len(pairs))) for start in starts]
+
+    def _reorder(self, lists: Sequence[Pairs], orders: Sequence[IntArray], window_of: Mapping[int, slice]) -> None:
+        """Ask about a window of each list (by its number), and put that part of its order into the model's."""
+        names = [f"query {lists[number][0][0][:80]!r}" for number in window_of]
+        compared = [[lists[number][row] for row in orders[number][window]] for number, window in window_of.items()]
+        prompts = [_prompt(pairs) for pairs in compared]
+        forms = [order_of(len(pairs)) for pairs in compared]
+        answers = ask_each(self.model, names, prompts, forms, "reranking")
+        for (number, window), name, answer in zip(window_of.items(), names, answers, strict=True):
+            try:
+                places = read_order(answer.parsed.order, window.stop - window.start)
+            except ValueError as error:
+                raise unusable(name, answer, str(error)) from None
+            orders[number][window] = orders[number][window][places]
 
 
 def _prompt(pairs: Pairs) -> str:
     texts = [" ".join(text.split()[:MAX_WORDS]) for _, text in pairs]
-    lines = "\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
+    lines = "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
     return _PROMPT.format(query=quoted(pairs[0][0]), passages=lines, n=len(pairs))
 
 
@@ -103,11 +112,12 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
     """
-    once, known = [number for number, _ in groupby(order)], range(1, n + 1)
-    missing = [number for number in known if number not in once]
-    if sorted([*once, *missing]) != [*known] or len(missing) > 1:
+    distinct = [number for number, _ in groupby(order)]
+    missing = [number for number in range(1, n + 1) if number not in distinct]
+    complete = [*distinct, *missing]
+    if sorted(complete) != list(range(1, n + 1)) or len(missing) > 1:
         raise ValueError(f"of the passages 1 to {n}, each once, it gives {', '.join(map(str, order)) or 'none'}")
-    return [number - 1 for number in (*once, *missing)]
+    return [number - 1 for number in complete]
 
 
 def named(

@@ -20,7 +20,7 @@ from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extractor, Mention
 from kg2rag.llm import ChatModel
 from kg2rag.llm.extraction import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
-from kg2rag.llm.extraction.answers import Said, clean_entities, clean_triples
+from kg2rag.llm.extraction.answers import RelationAnswer, clean_entities, clean_triples
 from kg2rag.llm.extraction.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -295,7 +295,7 @@ def test_the_schema_that_is_sent_asks_for_lists_of_three_strings():
 
 def cleaned(raw: list[tuple[str, ...]]) -> tuple[list[Triple], dict[str, int]]:
     notes: Counter[str] = Counter()
-    return clean_triples(map(Said, raw), GraphSchema(), "p", notes), +notes
+    return clean_triples(map(RelationAnswer, raw), GraphSchema(), "p", notes), +notes
 
 
 def test_what_is_dropped_is_counted_by_cause():

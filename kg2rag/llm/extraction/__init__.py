@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.llm import ChatModel, Failure
 from kg2rag.llm.extraction import answers
-from kg2rag.llm.extraction.answers import ExtractionError, ExtractionRun, FailedCall, Said, Settled
+from kg2rag.llm.extraction.answers import ExtractionError, ExtractionRun, FailedCall, RelationAnswer, Settled
 from kg2rag.llm.extraction.plan import ExtractionPlan, planned
 from kg2rag.llm.extraction.schema import MAX_NAME_CHARACTERS, Entities, Facts, GraphSchema, Stated
 from kg2rag.llm.extraction.style import STYLES, Excerpt, PromptStep, PromptStyle
@@ -27,8 +28,8 @@ __all__ = ["STYLES", "Excerpt", "ExtractionError", "ExtractionPlan", "Extraction
 __all__ += ["PromptStep", "PromptStyle", "PromptedTriples"]
 
 VERSION = 2  # raise it when cleaning changes, so that stored graphs are rebuilt
-MOST = 8
-"""Different descriptions of an entity that are kept, those of the first passages."""
+MAX_DESCRIPTIONS = 8
+"""Different descriptions of an entity that are kept: those of the first passages."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,10 @@ class PromptedTriples:
         self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
     ) -> ExtractionPlan:
         """What `run` would send and what the store already has; sends nothing. `counter` estimates the tokens."""
-        texts = {(one.title, one.text): one for one in self._style.excerpts(corpus, self.limit)}  # equal: sent once
+        # Equal texts are sent once.
+        excerpts = {(excerpt.title, excerpt.text): excerpt for excerpt in self._style.excerpts(corpus, self.limit)}
         counter = counter or EncoderTokens()
-        steps = planned(self._style, texts.values(), self.model, counter, retry_failed=retry_failed)
+        steps = planned(self._style, excerpts.values(), self.model, counter, retry_failed=retry_failed)
         prices = self.model.prompt_price, self.model.completion_price
         return ExtractionPlan(self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices)
 
@@ -94,17 +96,20 @@ class PromptedTriples:
         passage keeps the triples of its other calls. CompletionError where the endpoint refuses the key, or does not
         know the model.
         """
-        found, every = _Collected(corpus, self._style.types or GraphSchema()), list[Outcome]()
+        collected = _Collected(corpus, self._style.types or GraphSchema())
+        outcomes: list[Outcome] = []
         waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
-            prompts = [step.messages(excerpt, found.names.get(excerpt, ())) for excerpt in waiting]
+            prompts = [step.messages(excerpt, collected.names.get(excerpt, ())) for excerpt in waiting]
             forms = [step.form_for(excerpt) for excerpt in waiting]
             settled = answers.settle(self.model, prompts, forms, retry_failed=retry_failed, progress=step.name)
-            every += (outcome for one in settled for outcome in (*one.wasted, one.outcome))
-            waiting = [excerpt for excerpt, one in zip(waiting, settled, strict=True) if found.add(step, excerpt, one)]
-        failures = sorted(found.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
-        calls = tuple(call for _, call in failures)
-        return ExtractionRun(found.extraction(self._asked(corpus)), calls, self.model.usage(every))
+            for call in settled:
+                outcomes += [*call.wasted, call.outcome]
+            calls = zip(waiting, settled, strict=True)
+            waiting = [excerpt for excerpt, call in calls if collected.add(step, excerpt, call)]
+        failures = sorted(collected.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
+        extraction = collected.extraction(self._asked(corpus))
+        return ExtractionRun(extraction, tuple(call for _, call in failures), self.model.usage(outcomes))
 
     def _asked(self, corpus: Corpus) -> int:
         return len(corpus) if self.limit is None else min(self.limit, len(corpus))
@@ -116,10 +121,12 @@ class PromptedTriples:
 
 
 class _Collected:
+    """What the answers state: names by excerpt, relations by passage, and entities with types by their key."""
+
     def __init__(self, corpus: Corpus, types: GraphSchema) -> None:
         self.corpus, self.types = corpus, types
         self.names: dict[Excerpt, list[str]] = {}
-        self.said: defaultdict[int, list[Said]] = defaultdict(list)
+        self.relations: defaultdict[int, list[RelationAnswer]] = defaultdict(list)
         self.described: defaultdict[str, list[Entity]] = defaultdict(list)
         self.failures: list[tuple[Excerpt, FailedCall]] = []
         self.notes: Counter[str] = Counter()
@@ -138,38 +145,44 @@ class _Collected:
         if isinstance(answer, Entities):
             self.names[excerpt] = answers.named_in(answer, self.notes)
         elif isinstance(answer, Facts):
-            self.said[excerpt.row] += map(Said, answer.triples)
+            self.relations[excerpt.row] += map(RelationAnswer, answer.triples)
         elif isinstance(answer, Stated):
-            given = (Entity(one.name, one.type, one.description) for one in answer.entities)
-            entities = answers.clean_entities(given, self.types, self.notes, entity_key)
-            self.names[excerpt] = [entity.name for entity in entities]
-            for entity in entities:
-                self.described[entity_key(entity.name)].append(entity)
-            self.said[excerpt.row] += (
-                Said((one.source, one.relation, one.target), one.strength, one.confidence, one.description)
-                for one in answer.relations
-            )
+            self._add_stated(excerpt, answer)
         return True
 
-    def extraction(self, n_asked: int) -> Extraction:
-        """What was found, that of failed passages as far as it came, in the first `n_asked` passages.
+    def _add_stated(self, excerpt: Excerpt, answer: Stated) -> None:
+        """Add the entities and relations of an answer with types."""
+        named = (Entity(entity.name, entity.type, entity.description) for entity in answer.entities)
+        entities = answers.clean_entities(named, self.types, self.notes, entity_key)
+        self.names[excerpt] = [entity.name for entity in entities]
+        for entity in entities:
+            self.described[entity_key(entity.name)].append(entity)
+        for relation in answer.relations:
+            parts = (relation.source, relation.relation, relation.target)
+            self.relations[excerpt.row].append(
+                RelationAnswer(parts, relation.strength, relation.confidence, relation.description)
+            )
 
-        An entity gets the type that most passages give it, and what all of them say.
-        """
-        ids, notes, entities = self.corpus.ids, self.notes, []
-        for named in self.described.values():
-            types = Counter(entity.type for entity in named if entity.type).most_common(1)
-            said = list(dict.fromkeys(entity.description for entity in named if entity.description))
-            notes[f"descriptions beyond an entity's first {MOST}, left out"] += max(0, len(said) - MOST)
-            type_ = types[0][0] if types else ""
-            entities.append(replace(named[0], type=type_, description=" ".join(said[:MOST])))
-        mentions = [Mention(name, ids[excerpt.row]) for excerpt, found in self.names.items() for name in found]
+    def extraction(self, n_asked: int) -> Extraction:
+        """Everything that was stated, in failed passages as far as it came, in the first `n_asked` passages."""
+        ids, notes = self.corpus.ids, self.notes
+        entities = [self._merged(described) for described in self.described.values()]
+        mentions = [Mention(name, ids[excerpt.row]) for excerpt, names in self.names.items() for name in names]
         triples: list[Triple] = []
-        for row, given in self.said.items():
-            triples += answers.clean_triples(given, self.types, ids[row], notes)
-        stating = {triple.passage_id for triple in triples}
-        lost = {call.passage_id for _, call in self.failures}
-        notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])
-        notes["failed passages, whose triples are missing or incomplete"] = len(lost)
+        for row, relations in self.relations.items():
+            triples += answers.clean_triples(relations, self.types, ids[row], notes)
+        failed = {call.passage_id for _, call in self.failures}
+        accounted = failed | {triple.passage_id for triple in triples}
+        notes["passages without a triple"] = sum(id_ not in accounted for id_ in ids[:n_asked])
+        notes["failed passages, whose triples are missing or incomplete"] = len(failed)
         notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
         return Extraction(tuple(triples), tuple(mentions), tuple(entities), notes)
+
+    def _merged(self, entities: Sequence[Entity]) -> Entity:
+        """An entity with the type that most passages give it, and the descriptions of all of them."""
+        types = Counter(entity.type for entity in entities if entity.type).most_common(1)
+        descriptions = list(dict.fromkeys(entity.description for entity in entities if entity.description))
+        excess = max(0, len(descriptions) - MAX_DESCRIPTIONS)
+        self.notes[f"descriptions beyond an entity's first {MAX_DESCRIPTIONS}, left out"] += excess
+        type_ = types[0][0] if types else ""
+        return replace(entities[0], type=type_, description=" ".join(descriptions[:MAX_DESCRIPTIONS]))

@@ -8,7 +8,7 @@ store records the tries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -62,16 +62,28 @@ def settle(
     while open_rows:
         again = replace(model, again=tries)
         stored = {row: again.stored(prompts[row], forms[row]) for row in open_rows}
-        lacking = [row for row in open_rows if stored[row] is None and retry_failed]
-        bought = again.complete_many(
-            [prompts[row] for row in lacking], [forms[row] for row in lacking], progress=f"{progress}, asking again"
-        )
-        answered = {row: outcome for row, outcome in stored.items() if outcome is not None}
-        for row, outcome in [*answered.items(), *zip(lacking, bought, strict=True)]:
+        outcomes = {row: outcome for row, outcome in stored.items() if outcome is not None}
+        open_rows = [row for row, outcome in outcomes.items() if should_ask_again(outcome)]
+        if retry_failed:
+            lacking = [row for row, outcome in stored.items() if outcome is None]
+            outcomes |= _bought(again, prompts, forms, lacking, f"{progress}, asking again")
+        for row, outcome in outcomes.items():
             settled[row] = settled[row].followed_by(outcome)
-        open_rows = [row for row, outcome in answered.items() if should_ask_again(outcome)]
         tries += 1
     return settled
+
+
+def _bought(
+    model: ChatModel,
+    prompts: Sequence[Messages],
+    forms: Sequence[type[BaseModel]],
+    rows: Sequence[int],
+    progress: str,
+) -> dict[int, Outcome]:
+    """Row -> the outcome of its prompt."""
+    chosen = [prompts[row] for row in rows]
+    outcomes = model.complete_many(chosen, [forms[row] for row in rows], progress=progress)
+    return dict(zip(rows, outcomes, strict=True))
 
 
 def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
@@ -145,8 +157,8 @@ class ExtractionError(RuntimeError):
         )
 
 
-class Said(NamedTuple):
-    """A relation as a model states it; `parts` are head, relation and tail, or nothing where it wrote no three."""
+class RelationAnswer(NamedTuple):
+    """A relation as a model states it; `parts` are head, relation and tail, or nothing if it wrote no three."""
 
     parts: tuple[str, ...]
     strength: float = UNSTATED
@@ -167,64 +179,85 @@ def tidy(text: str) -> str:
 
 def named_in(answer: Entities, notes: Counter[str]) -> list[str]:
     """The names of an answer, each once."""
-    return [one.name for one in clean_entities(map(Entity, answer.entities), GraphSchema(), notes, str)]
+    entities = clean_entities(map(Entity, answer.entities), GraphSchema(), notes, str)
+    return [entity.name for entity in entities]
 
 
 def clean_entities(
-    given: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
+    entities: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
 ) -> list[Entity]:
     """The entities without surrounding quotes and space, each once by the `key` of its name.
 
     Blank names and those above `MAX_NAME_CHARACTERS` drop. Types are in the schema's spelling; one outside a closed
     schema becomes none.
     """
-    known = {entity_key(name): name for name in types.entity_types}
-    kept: dict[str, Entity] = {}
-    for one in given:
-        name, kind = tidy(one.name), tidy(one.type)
-        if not 0 < len(name) <= MAX_NAME_CHARACTERS:
-            notes[
-                f"dropped: entities {f'longer than {MAX_NAME_CHARACTERS} characters' if name else 'that are blank'}"
-            ] += 1
+    spelling = {entity_key(name): name for name in types.entity_types}
+    cleaned: dict[str, Entity] = {}
+    for entity in entities:
+        name, type_ = tidy(entity.name), tidy(entity.type)
+        if not name:
+            notes["dropped: entities that are blank"] += 1
             continue
-        if known and kind and entity_key(kind) not in known:
+        if len(name) > MAX_NAME_CHARACTERS:
+            notes[f"dropped: entities longer than {MAX_NAME_CHARACTERS} characters"] += 1
+            continue
+        if spelling and type_ and entity_key(type_) not in spelling:
             notes["entities of a type outside the schema, kept without one"] += 1
-        found = Entity(name, known.get(entity_key(kind), "") if known else kind, tidy(one.description))
-        first = kept.setdefault(key(name), found)
-        type_, about = first.type or found.type, first.description or found.description
-        kept[key(name)] = replace(first, type=type_, description=about)
-    return list(kept.values())
+        if spelling:
+            type_ = spelling.get(entity_key(type_), "")
+        first = cleaned.get(key(name), Entity(name))
+        description = first.description or tidy(entity.description)
+        cleaned[key(name)] = replace(first, type=first.type or type_, description=description)
+    return list(cleaned.values())
 
 
-def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, notes: Counter[str]) -> list[Triple]:
+def clean_triples(
+    relations: Iterable[RelationAnswer], types: GraphSchema, passage_id: str, notes: Counter[str]
+) -> list[Triple]:
     """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
 
-    What a graph cannot have drops, by cause; a strength is brought into [1, 10], a confidence to at most 1.
+    Relations that a graph cannot have drop, by cause; a strength is brought into [1, 10], a confidence to at most 1.
     """
-    known = {entity_key(name): name for name in types.relation_types}
-    kept: dict[tuple[str, ...], Triple] = {}
-    for one in given:
-        parts = tuple(map(tidy, one.parts))
-        head, relation, tail = (*parts, "", "", "")[:3]
-        faults = {
-            "triples without exactly three parts": len(parts) != 3,
-            "triples with a blank part": not all(parts),
-            f"triples with a part longer than {MAX_NAME_CHARACTERS} characters": any(
-                len(part) > MAX_NAME_CHARACTERS for part in parts
-            ),
-            "triples from an entity to itself": entity_key(head) == entity_key(tail),
-            "triples of a relation outside the schema": known and entity_key(relation) not in known,
-            "triples of confidence 0": one.confidence <= 0,
-        }
-        if fault := next((name for name, found in faults.items() if found), None):
-            notes[f"dropped: {fault}"] += 1
+    spelling = {entity_key(name): name for name in types.relation_types}
+    cleaned: dict[tuple[str, ...], Triple] = {}
+    for relation in relations:
+        parts = tuple(map(tidy, relation.parts))
+        fault = _fault_of(parts, relation.confidence, spelling)
+        if fault:
+            notes[f"dropped: triples {fault}"] += 1
             continue
-        weights = min(max(one.strength, LEAST), GREATEST), min(one.confidence, 1.0)
-        notes["strengths and confidences out of range, brought into it"] += weights != (one.strength, one.confidence)
-        notes["dropped: triples that a passage has already"] += parts in kept
-        relation = known.get(entity_key(relation), relation)
-        found = Triple(head, relation, tail, passage_id, *weights, tidy(one.description))
-        first = kept.setdefault(parts, found)
-        best = {name: max(getattr(first, name), getattr(found, name)) for name in ("strength", "confidence")}
-        kept[parts] = replace(first, **best, description=first.description or found.description)
-    return list(kept.values())
+        weights = min(max(relation.strength, LEAST), GREATEST), min(relation.confidence, 1.0)
+        is_changed = weights != (relation.strength, relation.confidence)
+        notes["strengths and confidences out of range, brought into it"] += is_changed
+        notes["dropped: triples that a passage has already"] += parts in cleaned
+        head, name, tail = parts
+        name = spelling.get(entity_key(name), name)
+        triple = Triple(head, name, tail, passage_id, *weights, tidy(relation.description))
+        cleaned[parts] = _stronger(cleaned[parts], triple) if parts in cleaned else triple
+    return list(cleaned.values())
+
+
+def _fault_of(parts: Sequence[str], confidence: float, relations: Mapping[str, str]) -> str:
+    """Why a graph cannot have a triple; "" if it can. `relations` : the allowed ones by their key; empty for any."""
+    if len(parts) != 3:
+        return "without exactly three parts"
+    if not all(parts):
+        return "with a blank part"
+    if max(map(len, parts)) > MAX_NAME_CHARACTERS:
+        return f"with a part longer than {MAX_NAME_CHARACTERS} characters"
+    head, relation, tail = map(entity_key, parts)
+    if head == tail:
+        return "from an entity to itself"
+    if relations and relation not in relations:
+        return "of a relation outside the schema"
+    return "of confidence 0" if confidence <= 0 else ""
+
+
+def _stronger(first: Triple, second: Triple) -> Triple:
+    """The first of two equal triples with the greater strength and confidence, and a description if there is one."""
+    return replace(
+        first,
+        strength=max(first.strength, second.strength),
+        confidence=max(first.confidence, second.confidence),
+        description=first.description or second.description,
+    )

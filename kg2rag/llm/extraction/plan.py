@@ -1,23 +1,23 @@
 """A corpus and a prompt style -> what extraction would take: calls, tokens, cost, and what the store already has.
 
 Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language model's; the length of
-an answer is that of the text times the style's own `growth`.
+an answer is that of the text times the style's `growth`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
+from kg2rag.llm.chat_model import TEMPLATE_TOKENS
 from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
-from kg2rag.llm.extraction.style import Excerpt, PromptStyle
-
-PER_MESSAGE = 4
-"""Tokens that a chat template puts around a message, about."""
+from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
+from kg2rag.llm.replies import Outcome, duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class StepPlan:
     stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
         fail unless they are sent again. to_ask : those the run would send.
     prompt_tokens, completion_tokens : of the calls to ask, estimated.
+    seconds : of the calls to ask, from the times of stored answers; None if there are none.
     """
 
     step: str
@@ -39,6 +40,7 @@ class StepPlan:
     to_ask: int
     prompt_tokens: int
     completion_tokens: int
+    seconds: float | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,26 +54,33 @@ class ExtractionPlan:
     prompt_price: float | None = None
     completion_price: float | None = None
 
-    def total(self, what: str) -> int:
+    def total(self, column: str) -> int:
         """The sum of a column of the steps, such as "to_ask"."""
-        return sum(getattr(step, what) for step in self.steps)
+        return sum(getattr(step, column) for step in self.steps)
 
     @property
     def cost(self) -> float | None:
-        """Of the calls to ask, in the currency of the prices; None where a price is not known."""
+        """The cost of the calls to ask, in the currency of the prices; None if a price is unknown."""
         if self.prompt_price is None or self.completion_price is None:
             return None
         prompts, answers = self.total("prompt_tokens"), self.total("completion_tokens")
         return (prompts * self.prompt_price + answers * self.completion_price) / 1e6
 
+    @property
+    def seconds(self) -> float | None:
+        """The duration of the calls to ask; None if one step has no stored answer."""
+        seconds = [step.seconds for step in self.steps if step.seconds is not None]
+        return sum(seconds) if len(seconds) == len(self.steps) else None
+
     def __repr__(self) -> str:
         import pandas as pd
 
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
-        asked, prompts, answers = (f"{self.total(what):,}" for what in ("to_ask", "prompt_tokens", "completion_tokens"))
+        asked, prompts, answers = (f"{self.total(name):,}" for name in ("to_ask", "prompt_tokens", "completion_tokens"))
+        steps = pd.DataFrame(self.steps).drop(columns="seconds")
         return (
             f"{self.passages:,} passages, style {self.style}, model {self.model}: {asked} calls to ask, about "
-            f"{prompts} + {answers} tokens, cost {cost}.\n{pd.DataFrame(self.steps).to_string(index=False)}"
+            f"{prompts} + {answers} tokens, {duration(self.seconds)}, cost {cost}.\n{steps.to_string(index=False)}"
         )
 
 
@@ -79,28 +88,57 @@ def planned(
     style: PromptStyle, excerpts: Iterable[Excerpt], model: ChatModel, counter: TokenCounter, *, retry_failed: bool
 ) -> Iterator[StepPlan]:
     """The plan of every step."""
-    known: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())  # their earlier steps are answered: the entities
-    coming: dict[Excerpt, float] = {}  # theirs are still to be sent: the tokens of the answers
-    blocked = 0  # theirs have unusable answers
+    names: dict[Excerpt, Sequence[str]] = dict.fromkeys(excerpts, ())  # whose earlier steps are answered -> entities
+    answer_tokens: dict[Excerpt, float] = {}  # whose earlier step is still to be sent -> tokens of its answer
+    blocked = 0  # whose earlier step has an unusable answer
     for step in style.steps:
-        stored = {one: latest(model, step.messages(one, names), step.form_for(one)) for one, names in known.items()}
-        retried = {one for one, outcome in stored.items() if should_ask_again(outcome) and retry_failed}
-        answers = {
-            one: outcome for one, outcome in stored.items() if isinstance(outcome, Completion) and one not in retried
+        stored = {
+            excerpt: latest(model, step.messages(excerpt, entities), step.form_for(excerpt))
+            for excerpt, entities in names.items()
         }
-        failed = {one for one, outcome in stored.items() if should_ask_again(outcome)} - retried - answers.keys()
-        waiting = [*(one for one in stored if one not in answers and one not in failed), *coming]
-        questions = [step.messages(one, known.get(one, ()))[-1]["content"] for one in waiting]
-        # The same for all: the other messages, and one with the schema where the endpoint takes it as no parameter.
-        typical = waiting[0] if waiting else Excerpt(0, "", "")
-        shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))["messages"]
-        each = sum(counter.count([message["content"] for message in shared])) + PER_MESSAGE * (len(shared) + 1)
-        sent = sum(counter.count(questions)) + each * len(waiting) + sum(coming.values())
-        calls = len(stored) + len(coming) + blocked
-        blocked += len(failed)
-        lengths = counter.count([one.text for one in waiting])
-        coming = {one: step.growth * length for one, length in zip(waiting, lengths, strict=True)}
-        numbers = len(answers), blocked, len(waiting), round(sent), round(sum(coming.values()))
-        yield StepPlan(step.name, calls, *numbers)
+        answered, unusable, unsent = _sorted_by_state(stored, retry_failed=retry_failed)
+        waiting = [*unsent, *answer_tokens]
+        calls = len(stored) + len(answer_tokens) + blocked
+        blocked += len(unusable)
+        prompt_tokens = _prompt_tokens(step, names, waiting, model, counter) + sum(answer_tokens.values())
+        lengths = counter.count([excerpt.text for excerpt in waiting])
+        answer_tokens = {excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)}
+        tokens = round(prompt_tokens), round(sum(answer_tokens.values()))
+        times = [answer.seconds for answer in answered.values() if answer.seconds is not None]
+        seconds = model.call_plan(len(waiting), len(answered), tokens, times).seconds
+        yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
         if step.schema is Entities:
-            known = {one: named_in(answer.parsed, Counter()) for one, answer in answers.items()}
+            names = {excerpt: named_in(answer.parsed, Counter()) for excerpt, answer in answered.items()}
+
+
+def _sorted_by_state(
+    stored: Mapping[Excerpt, Outcome | None], *, retry_failed: bool
+) -> tuple[dict[Excerpt, Completion[Any]], list[Excerpt], list[Excerpt]]:
+    """The excerpts with usable answers, those with unusable ones, and those whose prompts are to be sent."""
+    answered: dict[Excerpt, Completion[Any]] = {}
+    unusable: list[Excerpt] = []
+    unsent: list[Excerpt] = []
+    for excerpt, outcome in stored.items():
+        if outcome is None or (retry_failed and should_ask_again(outcome)):
+            unsent.append(excerpt)
+        elif isinstance(outcome, Completion):
+            answered[excerpt] = outcome
+        else:
+            unusable.append(excerpt)
+    return answered, unusable, unsent
+
+
+def _prompt_tokens(
+    step: PromptStep,
+    names: Mapping[Excerpt, Sequence[str]],
+    excerpts: Sequence[Excerpt],
+    model: ChatModel,
+    counter: TokenCounter,
+) -> int:
+    """The tokens of the messages about some excerpts."""
+    questions = [step.messages(excerpt, names.get(excerpt, ()))[-1]["content"] for excerpt in excerpts]
+    # The same for all: the other messages, and one with the schema if the endpoint takes it as no parameter.
+    typical = excerpts[0] if excerpts else Excerpt(0, "", "")
+    shared = model.request(step.messages(Excerpt(0, "", ""))[:-1], step.form_for(typical))["messages"]
+    shared_tokens = sum(counter.count([message["content"] for message in shared]))
+    return sum(counter.count(questions)) + len(excerpts) * (shared_tokens + TEMPLATE_TOKENS * (len(shared) + 1))
