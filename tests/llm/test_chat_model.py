@@ -685,3 +685,18 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
         assert server.requests.total() == 2
+
+
+def test_a_plan_counts_what_is_not_stored_and_takes_its_time_from_what_is(ask_model):
+    with serving(delay=0.2) as server:
+        model = ask_model(server, concurrency=2, prompt_price=1e6, completion_price=1e6)
+        before = model.plan(["a", "b", "b"], answer_tokens=10)
+        assert (before.calls, before.stored, before.completion_tokens, before.seconds) == (2, 0, 20, None)
+        assert before.cost == before.prompt_tokens + 20
+        model.complete("a")
+        after = model.plan(["a", "b"], answer_tokens=10)
+        assert (after.calls, after.stored) == (1, 1)
+        assert after.seconds >= 0.1  # one call of at least .2 seconds, two at a time
+        assert model.plan(["a"], answer_tokens=10).seconds == 0
+        both = before + after
+        assert (both.calls, both.seconds) == (3, None)
