@@ -55,8 +55,8 @@ def _falling(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     """Query id -> (passage id, score), best first, of a run file.
 
-    Hits are ordered by rank, as some systems rank by other numbers than they print; by score, and equal scores by
-    position in the file, where ranks do not tell the hits of a query apart (BEIR writes 0 for each).
+    Hits are ordered by score, as trec_eval does whatever their ranks; equal scores by rank, and then by position in the
+    file (BEIR writes the rank 0 for each hit).
 
     DataError: a line without six fields, a rank that is no number, a score that is no finite number, a name that is no
     UTF-8; it is named.
@@ -79,14 +79,8 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
         except ValueError as error:
             form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
             raise DataError(f"{path}, line {number}: {quoted(line)} is no {form} ({error}).") from error
-    return {query: _best_first(hits) for query, hits in run.items()}
-
-
-def _best_first(hits: Sequence[tuple[int, str, float]]) -> list[tuple[str, float]]:
-    """The hits of a query by rank if each rank is there once, else by score."""
-    has_ranks = len({rank for rank, _, _ in hits}) == len(hits)
-    ordered = sorted(hits, key=lambda hit: hit[0] if has_ranks else -hit[2])
-    return [(id_, score) for _, id_, score in ordered]
+    ranked = {query: sorted(hits, key=lambda hit: (-hit[2], hit[0])) for query, hits in run.items()}
+    return {query: [(id_, score) for _, id_, score in hits] for query, hits in ranked.items()}
 
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:

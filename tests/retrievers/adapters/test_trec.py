@@ -72,10 +72,12 @@ def test_written_scores_fall_in_single_precision_whatever_the_ties(scores: list[
     assert np.allclose(read, ordered, rtol=1e-5, atol=1e-6)
 
 
-def test_hits_whose_ranks_are_equal_are_ordered_by_score_and_a_score_that_is_no_number_is_refused(tmp_path):
+def test_hits_are_ordered_by_score_then_by_rank_and_a_score_that_is_no_number_is_refused(tmp_path):
     file = tmp_path / "zero.trec"
     file.write_text("q Q0 a 0 0.25 s\nq Q0 b 0 0.75 s\nq Q0 c 0 0.25 s\n")
     assert trec.load(file) == {"q": [("b", 0.75), ("a", 0.25), ("c", 0.25)]}
+    file.write_text("q Q0 a 1 0.25 s\nq Q0 b 2 0.75 s\nq Q0 d 4 0.5 s\nq Q0 c 3 0.5 s\n")  # ranks contradict scores
+    assert [id_ for id_, _ in trec.load(file)["q"]] == ["b", "c", "d", "a"]
     file.write_text("q Q0 a 1 nan s\n")
     with pytest.raises(ValueError, match="line 1"):
         trec.load(file)
