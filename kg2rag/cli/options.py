@@ -52,6 +52,10 @@ class DataOptions:
         data = load(self.dataset, **options)
         if isinstance(data, Documents):
             print_line(repr(data), err=True)
+        elif data.source.get("loader") == "from_folder":  # documents with questions
+            notes: Any = data.source["notes"]
+            for reason, count in notes.items():
+                print_line(f"{data.name}: {count:,} × {reason}", err=True)
         return data
 
     @property

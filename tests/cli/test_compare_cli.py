@@ -205,8 +205,10 @@ def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "travel.md").write_text("Anna Schmidt signs travel requests.")
     (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon.")
+    (tmp_path / "wiki" / "film.mp4").write_bytes(b"")
     (tmp_path / "q.jsonl").write_text('{"question": "Who signs?", "gold": "travel.md"}\n')
-    run("compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1")
+    printed = run("compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1")
+    assert ".mp4" in printed
     assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
 
 

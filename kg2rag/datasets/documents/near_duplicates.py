@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.text.scripts import words
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ BANDS, BAND_ROWS = 16, 4
 COMPARED = 4
 """Earlier passages of a band that each passage is compared with."""
 
+RUN_WORDS = 5
+
 Runs = Any
 """(n_passages, 2^24) sparse: the runs of five words that a passage has."""
 
@@ -33,7 +36,7 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
     import pandas as pd
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = HashingVectorizer(ngram_range=(5, 5), binary=True, norm=None, alternate_sign=False, n_features=1 << 24)
+    hashing = HashingVectorizer(analyzer=_runs, binary=True, norm=None, alternate_sign=False, n_features=1 << 24)
     runs = hashing.transform(corpus.table["text"].to_pylist()).astype(np.float32)
     runs.sort_indices()
     earlier = dict[int, tuple[int, float]]()
@@ -48,15 +51,20 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
     return pd.DataFrame(table, columns=["passage", "of", "similarity"])
 
 
+def _runs(text: str) -> list[str]:
+    """The runs of five words of a text; a shorter text is one run."""
+    text_words = words(text)
+    if len(text_words) < RUN_WORDS:
+        return [" ".join(text_words) or text]
+    return [" ".join(text_words[start : start + RUN_WORDS]) for start in range(len(text_words) - RUN_WORDS + 1)]
+
+
 def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Pairs of rows (later, earlier) that share a band: each row with the first few of its bucket."""
-    full = np.flatnonzero(np.diff(runs.indptr))  # passages of five words or more
-    if not len(full):
-        return
-    starts = runs.indptr[full]
+    starts = runs.indptr[:-1]
     random = np.random.default_rng(0)
     for _ in range(BANDS):
-        bucket = np.zeros(len(full), dtype=np.uint64)
+        bucket = np.zeros(len(starts), dtype=np.uint64)
         for _ in range(BAND_ROWS):
             multiplier, offset = (int(number) for number in random.integers(1, 1 << 62, size=2))
             hashed = runs.indices.astype(np.uint64) * np.uint64(multiplier | 1) + np.uint64(offset)
@@ -72,7 +80,7 @@ def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int6
         places = np.arange(len(ordered))
         for step in range(COMPARED):
             later = np.flatnonzero(places > first + step)
-            yield full[order[later]].astype(np.int64), full[order[first[later] + step]].astype(np.int64)
+            yield order[later], order[first[later] + step]
 
 
 def _similarity(runs: Runs, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:

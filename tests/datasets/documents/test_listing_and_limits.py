@@ -220,6 +220,12 @@ def test_equal_passages_are_near_duplicates_however_many():
     assert set(found["of"]) == {"0"}
 
 
+@pytest.mark.parametrize("text", ["Closed on Mondays.", "知識グラフは検索を改善する。", "…"])
+def test_equal_passages_of_any_length_and_script_are_near_duplicates(text):
+    found = from_texts([text] * 51).near_duplicates()
+    assert found[["passage", "of"]].to_numpy().tolist() == [[str(row), "0"] for row in range(1, 51)]
+
+
 def test_links_lead_to_passages_of_other_documents(read):
     documents = read(
         {
