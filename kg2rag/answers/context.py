@@ -117,9 +117,9 @@ def _passage_head(key: str, hit: Hit) -> str:
     return head
 
 
-def _citation(key: str, hit: Hit, title: str, named: Collection[str]) -> Citation:
-    """`named` : the entities that the query names."""
-    entity = reached(hit.path, named)
+def _citation(key: str, hit: Hit, title: str, query_entities: Collection[str]) -> Citation:
+    """`query_entities` : the entities that the query names."""
+    entity = reached(hit.path, query_entities)
     return Citation(key, hit.passage_id, title, hit.score, hit.stage, hit.path, entity, len(hit.path))
 
 
@@ -193,7 +193,7 @@ class ContextFormatter:
         for text in described:
             if pieces.add(f"{heading}{text}", text, BLOCK_SEPARATOR):
                 heading = ""
-        named = {entity.name for entity in ranking.notes.linked or ()}
+        query_entities = {entity.name for entity in ranking.notes.linked or ()}
         key_of: dict[str, str] = {}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
@@ -204,7 +204,7 @@ class ContextFormatter:
             key = f"[{len(key_of) + 1}]"
             separator = BLOCK_SEPARATOR if block.text and not key_of else PASSAGE_SEPARATOR
             text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
-            if pieces.add(text, hit.passage_id, separator, _citation(key, hit, passage.title, named)):
+            if pieces.add(text, hit.passage_id, separator, _citation(key, hit, passage.title, query_entities)):
                 key_of[words] = key
         return pieces.formatted(block.graph_context)
 
@@ -248,7 +248,10 @@ def assemble(
     if not block_tokens:
         return [writer.passages(ranking) for ranking in rankings]
     entities = _named_entities(kb, queries, rankings)
-    return [writer.below(writer.graph(named), ranking) for named, ranking in zip(entities, rankings, strict=True)]
+    return [
+        writer.below(writer.graph(query_entities), ranking)
+        for query_entities, ranking in zip(entities, rankings, strict=True)
+    ]
 
 
 def _named_entities(

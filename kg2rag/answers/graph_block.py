@@ -81,9 +81,9 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
 
     `limit` : of the relations of each entity, of the entities beside the query's, of the chains and of the facts.
     """
-    named = [entity for entity in data.entities if not entity.hops]
+    query_entities = [entity for entity in data.entities if not entity.hops]
     lines: list[Line] = []
-    for number, entity in enumerate(named):
+    for number, entity in enumerate(query_entities):
         lines += _entity_lines(data, entity, (number, f"### {entity.titled}"), limit)
     beyond_limit: list[Dropped] = []
     for heading, items in _lists(data).items():
@@ -91,7 +91,7 @@ def graph_block(data: GraphContext, limit: int, budget: int, counter: TokenCount
             lines.append(Line((-1, f"### {heading}"), "", items[:limit], "\n"))
         if len(items) > limit:
             beyond_limit.append(Dropped(f"{len(items) - limit} more {heading.lower()}", "limit"))
-    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(entity.name) for entity in named)}]"
+    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(entity.name) for entity in query_entities)}]"
     text, tokens, dropped = shared(top, lines, budget, counter)
     if text:
         dropped += beyond_limit
@@ -111,23 +111,23 @@ def _entity_lines(data: GraphContext, entity: ContextEntity, section: tuple[int,
 
 def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
     """The entities around one of the query's, each with its relation, such as "Login (part_of, weight: 7)"."""
-    names = {each.name for each in data.entities if not each.hops}
+    names = {entity.name for entity in data.entities if not entity.hops}
     texts = []
     for fact in data.relationships:
         if entity.name in (fact.source, fact.target):
-            other, relation = fact.read_from(entity.name)
+            neighbour, relation = fact.read_from(entity.name)
             is_repeated = entity.name != fact.source and fact.source in names
             has_weight = fact.strength != UNSTATED and not is_repeated
             weight = f", weight: {fact.strength:g}" if has_weight else ""
-            texts.append(f"{other} ({relation}{weight})")
+            texts.append(f"{neighbour} ({relation}{weight})")
     return texts
 
 
 def _lists(data: GraphContext) -> dict[str, list[str]]:
     """Heading -> the items below the query's entities."""
-    others = [entity for entity in data.entities if entity.hops and entity.description.strip()]
+    described = [entity for entity in data.entities if entity.hops and entity.description.strip()]
     return {
-        "Related Entities": [f"- {entity.titled}: {one_line(entity.description)}" for entity in others],
+        "Related Entities": [f"- {entity.titled}: {one_line(entity.description)}" for entity in described],
         "Chains": [f"- {chain}" for chain in data.chains],
         "Relevant Relationships": [str(fact) for fact in data.relationships if fact.sentence],
     }

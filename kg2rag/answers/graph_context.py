@@ -118,21 +118,21 @@ def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, lim
     )
 
 
-def reached(path: Sequence[Triple], named: Collection[str]) -> str:
+def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
     """The entity at the end of a path that begins at one of the query's; "" for an empty path."""
     if not path:
         return ""
-    entity = path[0].tail if _begins_at_tail(path, named) else path[0].head
+    entity = path[0].tail if _begins_at_tail(path, query_entities) else path[0].head
     for triple in path:
         entity = triple.tail if entity == triple.head else triple.head
     return entity
 
 
-def _begins_at_tail(path: Sequence[Triple], named: Collection[str]) -> bool:
+def _begins_at_tail(path: Sequence[Triple], query_entities: Collection[str]) -> bool:
     """Whether a path leaves its first triple at the head: the second triple tells, or else the query's entities."""
     first = path[0]
     if len(path) == 1:
-        return first.tail in named and first.head not in named
+        return first.tail in query_entities and first.head not in query_entities
     return first.head != first.tail and first.head in (path[1].head, path[1].tail)
 
 

@@ -28,8 +28,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         print_line(version("kg2rag"))

@@ -232,15 +232,15 @@ def compare_graphs(
     folder = out or Path("reports") / f"{data.file_name}-graphs"
     require_place(folder)
     changes = parse_settings(settings or [])
-    named = labelled(split_names(systems))
+    system_of = labelled(split_names(systems))
     sources = _graph_sources(graphs or ["mentions=mentions", "cooccurrence=cooccurrence"])
     dataset = data.load()
     kbs = _knowledge_bases(dataset.corpus, sources, encoder)
     first = next(iter(kbs.values()))
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    build_all(first, named, changes)  # an unknown system or parameter is refused before any work
+    build_all(first, system_of, changes)  # an unknown system or parameter is refused before any work
     announce_replacement(folder, dataset.name)
-    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in named.items()}
+    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in system_of.items()}
     with workers.open():
         result = compare(
             {"dense": build("dense", first), **strategies},

@@ -39,7 +39,7 @@ class FolderQuestion(Record):
 
     id: Identifier
     question: Text
-    answers: Annotated[list[Text], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = Field(
+    answers: Annotated[list[Text], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = Field(
         default_factory=list, validation_alias=AliasChoices("answers", "answer")
     )
     type: str = Field("", validation_alias=AliasChoices("type", "hop_type"))

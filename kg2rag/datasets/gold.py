@@ -77,8 +77,8 @@ class GoldIndex:
 
     def suggestion(self, name: str) -> str:
         """The id or title that is most like a name, as a question for an error; "" if none is."""
-        known = [*self._rows, *dict.fromkeys(filter(None, self.corpus.titles))]
-        close = process.extractOne(name, known, scorer=fuzz.ratio, score_cutoff=SIMILAR)
+        names = [*self._rows, *dict.fromkeys(filter(None, self.corpus.titles))]
+        close = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=SIMILAR)
         return f" Did you mean {close[0]!r}?" if close else ""
 
     def _by_path(self, name: str) -> GoldTarget | None:

@@ -99,12 +99,12 @@ def _question_checks(data: QADataset) -> Iterator[Check]:
 
 def _answer_checks(data: QADataset) -> Iterator[Check]:
     yes_no = [question.id for question in data.questions if _is_yes_no(question)]
-    named = [question for question in data.questions if question.answers and not _is_yes_no(question)]
-    repeating = (question.id for question in named if _has_answer(normalise(question.text), question))
+    factual = [question for question in data.questions if question.answers and not _is_yes_no(question)]
+    repeating = (question.id for question in factual if _has_answer(normalise(question.text), question))
     yield "questions that contain their answer", "note", repeating
     yield "questions answered yes or no", "note", yes_no
     yield "questions without an answer", "note", (question.id for question in data.questions if not question.answers)
-    elsewhere = (question.id for question in named if not _has_answer(_gold_text(data, question), question))
+    elsewhere = (question.id for question in factual if not _has_answer(_gold_text(data, question), question))
     yield "questions whose answer stands in no gold passage", "note", elsewhere
 
 

@@ -90,11 +90,11 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
 
 def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
     """The passage of a paragraph; None for one that the pool does not take. DataError if that one is gold."""
-    placed = pool.place(paragraph.title, paragraph.paragraph_text)
-    if placed is None and paragraph.is_supporting:
+    pooled_paragraph = pool.place(paragraph.title, paragraph.paragraph_text)
+    if pooled_paragraph is None and paragraph.is_supporting:
         fault = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
         raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {fault}.")
-    return None if placed is None else placed.passage.id
+    return None if pooled_paragraph is None else pooled_paragraph.passage.id
 
 
 def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:

@@ -198,7 +198,7 @@ def _place_and_id(place: str, row: Any) -> str:
     return f"{place} ({quote(id_)})" if id_ else place
 
 
-def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
+def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
     """The one file meant by a path: itself, or the one in the folder that fits a pattern.
 
     A folder that `datasets` saved counts as a file.
@@ -210,10 +210,12 @@ def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
         raise FileNotFoundError(f"{path} does not exist. Give the file, or a folder with {' or '.join(names)}.")
     files = sorted({file for pattern in names for file in path.glob(pattern) if file.is_file()})
     if not files:
-        raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(names)}.")
+        raise FileNotFoundError(f"{path} holds no {contents}. Looked for: {', '.join(names)}.")
     if len(files) > 1:
         listed = ", ".join(file.name for file in files)
-        raise ValueError(f"{path} holds {len(files)} files of {what}: {listed}. Give one as the path, or name a split.")
+        raise ValueError(
+            f"{path} holds {len(files)} files of {contents}: {listed}. Give one as the path, or name a split."
+        )
     return files[0]
 
 

@@ -113,8 +113,10 @@ def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | No
 
 def _is_path(name: str) -> bool:
     """Whether documents are meant: a file by its ending, or a folder that no set is called after."""
-    known = (*FAMILIES, *_registry().names())
-    return Path(name).suffix.lower() in ENDINGS or (Path(name).expanduser().is_dir() and not name.startswith(known))
+    known_names = (*FAMILIES, *_registry().names())
+    return Path(name).suffix.lower() in ENDINGS or (
+        Path(name).expanduser().is_dir() and not name.startswith(known_names)
+    )
 
 
 def names() -> tuple[str, ...]:

@@ -79,10 +79,10 @@ def score_answer(prediction: str, golds: Sequence[str], rules: Rules = "squad") 
     if not golds:
         raise ValueError(f"No gold answer to score {prediction!r} against.")
     guess = normalise_answer(prediction)
-    wanted = [normalise_answer(gold) for gold in golds]
-    overlaps = [_overlap(guess, gold, rules) for gold in wanted]
+    references = [normalise_answer(gold) for gold in golds]
+    overlaps = [_overlap(guess, gold, rules) for gold in references]
     f1, precision, recall = max(overlaps, key=lambda overlap: overlap[0])
-    return AnswerScore(float(guess in wanted), f1, precision, recall)
+    return AnswerScore(float(guess in references), f1, precision, recall)
 
 
 def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
@@ -101,12 +101,12 @@ def _overlap(guess: str, gold: str, rules: Rules) -> tuple[float, float, float]:
 
 def is_in_context(context: str, golds: Sequence[str]) -> float:
     """1 if a context contains a gold answer word by word, else 0; NaN for answers such as yes and no."""
-    wanted = [normalise_answer(gold) for gold in golds]
-    wanted = [gold for gold in wanted if gold and gold not in ALL_OR_NOTHING]
-    if not wanted:
+    references = [normalise_answer(gold) for gold in golds]
+    references = [gold for gold in references if gold and gold not in ALL_OR_NOTHING]
+    if not references:
         return np.nan
     text = f" {normalise_answer(context)} "
-    return float(any(f" {gold} " in text for gold in wanted))
+    return float(any(f" {gold} " in text for gold in references))
 
 
 def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") -> pd.DataFrame:

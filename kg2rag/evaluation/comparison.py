@@ -179,15 +179,15 @@ def compare(
         return _compare_on_sets(systems, data, place, on_set)
     require_dataset(data)
     require_k(k)
-    named = name_systems(systems, graphs, data)
-    baseline = _choose_baseline(baseline, list(named))
+    seeded_systems = name_systems(systems, graphs, data)
+    baseline = _choose_baseline(baseline, list(seeded_systems))
     parsed = parse_metrics(metrics, k)
     if reader is not None:
         require_reader(reader, data)
     if place is not None:
-        require_place(place, systems=list(named))
-    runs = _run_all(named, data, k, fresh=fresh, options=options)
-    first = {name: seeds[0] for name, seeds in named.items()}
+        require_place(place, systems=list(seeded_systems))
+    runs = _run_all(seeded_systems, data, k, fresh=fresh, options=options)
+    first = {name: seeds[0] for name, seeds in seeded_systems.items()}
     rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
     tokens = PassageTokens(data.corpus, options.counter)
     unit = options.unit or data.unit
@@ -196,7 +196,7 @@ def compare(
         reading = Reading(reader, options.reader_tokens, options.answer_rules, options.confirm)
         answers, usage = read_answers(reading, rankings, data, tokens)
     tables = score_runs(runs, data, parsed, baseline, k=k, unit=unit, tokens=tokens, seed=options.seed, answers=answers)
-    asked: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "metrics": parsed,
         "k": k,
         "baseline": baseline,
@@ -205,7 +205,7 @@ def compare(
     }
     result = Comparison(
         rankings=rankings,
-        config=record_comparison(named, runs, data, asked, vars(options)),
+        config=record_comparison(seeded_systems, runs, data, settings, vars(options)),
         inputs=CompareInputs(first, data),
         unjudged=agreement(first, data, min(k, POOL_DEPTH)) if data.unjudged else None,
         stored=_stored(runs),
@@ -218,18 +218,18 @@ def compare(
 
 
 def _run_all(
-    named: Mapping[str, Sequence[Any]], data: QADataset, k: int, *, fresh: bool, options: CompareOptions
+    seeded_systems: Mapping[str, Sequence[Any]], data: QADataset, k: int, *, fresh: bool, options: CompareOptions
 ) -> dict[str, list[Run]]:
     """Name -> a run per seed, in the order of the systems."""
 
     def run_seeds(name: str) -> list[Run]:
         batch = {"batch_size": options.batch_size, "fresh": fresh, "progress": options.progress}
-        return [run(system, data, k, name=name, **batch) for system in named[name]]  # type: ignore[arg-type]
+        return [run(system, data, k, name=name, **batch) for system in seeded_systems[name]]  # type: ignore[arg-type]
 
     # Systems that encode tokens run first: those passes give the vectors of whole texts as well, and not conversely.
-    order = sorted(named, key=lambda name: not getattr(named[name][0], "encodes_tokens", False))
+    order = sorted(seeded_systems, key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False))
     runs = {name: run_seeds(name) for name in order}
-    return {name: runs[name] for name in named}
+    return {name: runs[name] for name in seeded_systems}
 
 
 def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
@@ -255,13 +255,13 @@ def _compare_on_sets(
     systems: Any, sets: Sets, folder: Path | None, compare_on_set: Callable[..., Comparison]
 ) -> Comparisons:
     """Compare on each data set and bring the comparisons together."""
-    named = _name_sets(sets)
+    datasets = _name_sets(sets)
     if folder is not None:
         require_place(folder, several=True)
     results = {}
-    for name, data in named.items():
+    for name, data in datasets.items():
         set_folder = None if folder is None else folder / name
-        results[name] = compare_on_set(systems_of_set(systems, name, data, list(named)), data, folder=set_folder)
+        results[name] = compare_on_set(systems_of_set(systems, name, data, list(datasets)), data, folder=set_folder)
     together = Comparisons(results)
     if folder is not None:
         together.save_summary(folder)
@@ -280,8 +280,8 @@ def _name_sets(sets: Sets) -> dict[str, QADataset]:
     if not pairs:
         raise ValueError("No data set to compare on. Pass at least one, such as kg2rag.load('bundled').")
     require_names("Set", [name for name, _ in pairs])
-    named = dict(pairs)
-    if MACRO in named:
+    datasets = dict(pairs)
+    if MACRO in datasets:
         raise ValueError(f"A set cannot be called {MACRO!r}, which heads a column of the table.")
-    require_one_setting({name: data.setting for name, data in named.items()})
-    return named
+    require_one_setting({name: data.setting for name, data in datasets.items()})
+    return datasets

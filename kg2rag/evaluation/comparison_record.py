@@ -18,7 +18,7 @@ def record_comparison(
     systems: Mapping[str, Sequence[Any]],
     runs: Mapping[str, Sequence[Run]],
     data: QADataset,
-    asked: Mapping[str, Any],
+    settings: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The configuration of a comparison, with its `fingerprint`.
@@ -26,10 +26,10 @@ def record_comparison(
     Dates and machines come from the runs, so they are those of the computation, not of the comparison.
 
     systems, runs : name -> a system, and its run, for each seed.
-    asked : `metrics` (parsed), `k`, `baseline`, `tokens`, the counter, and `reader`.
+    settings : `metrics` (parsed), `k`, `baseline`, `tokens`, the counter, and `reader`.
     options : the fields of `CompareOptions`.
     """
-    metrics: Sequence[Metric] = asked["metrics"]
+    metrics: Sequence[Metric] = settings["metrics"]
     functions = {metric.name: _qualified_name(metric) for metric in metrics if metric.function}
     config = {
         "data": provenance.data(data, options["unit"]),
@@ -38,13 +38,13 @@ def record_comparison(
         **{name: options[name] for name in ("seed", "batch_size", "command")},
         "metrics": [metric.name for metric in metrics],
         **({"metric_functions": functions} if functions else {}),
-        "k": asked["k"],
-        "baseline": asked["baseline"],
-        "tokens": repr(asked["tokens"]),
+        "k": settings["k"],
+        "baseline": settings["baseline"],
+        "tokens": repr(settings["tokens"]),
     }
-    if asked["reader"] is not None:
+    if settings["reader"] is not None:
         names = ("reader_tokens", "answer_rules")
-        config |= {"reader": repr(asked["reader"]), **{name: options[name] for name in names}}
+        config |= {"reader": repr(settings["reader"]), **{name: options[name] for name in names}}
     return {**config, "fingerprint": provenance.fingerprint(config)}
 
 

@@ -111,9 +111,9 @@ def _reach_of_question(
     distances = passage_hops(kb.graph, entity_hops(kb.graph, entities, hops, allowed), allowed)
     shares = []
     for hop in range(hops + 1):
-        reached = (distances >= 0) & (distances <= hop)
-        gold_share = sum(bool(reached[rows].any()) for rows in gold) / len(gold)
-        shares.append((gold_share, int(reached.sum()) / len(candidates)))
+        in_reach = (distances >= 0) & (distances <= hop)
+        gold_share = sum(bool(in_reach[rows].any()) for rows in gold) / len(gold)
+        shares.append((gold_share, int(in_reach.sum()) / len(candidates)))
     return shares
 
 
@@ -159,8 +159,8 @@ def _linked_by_entities(kb: KnowledgeBase, pairs: IntArray) -> dict[str, np.ndar
     for kind in dict.fromkeys(types.tolist()):
         of_kind = types == kind
         indices = mentions.others[of_kind], mentions.owners[of_kind]
-        ones = np.ones(len(indices[0]), np.int32)
-        names = csr_array((ones, indices), shape=(len(kb.corpus), kb.graph.n_entities))
+        values = np.ones(len(indices[0]), np.int32)
+        names = csr_array((values, indices), shape=(len(kb.corpus), kb.graph.n_entities))
         linked[kind] = (names[pairs[:, 0]] * names[pairs[:, 1]]).sum(axis=1) > 0
     return linked
 

@@ -281,8 +281,8 @@ class Walk:
             if member not in _NOT_CODE and not (isinstance(value, types.FunctionType) and is_generated(value))
         }
         defaults = [
-            [one.name, self.of(_given(one.default)), self.of(_given(one.default_factory))]
-            for one in getattr(kind, "__dataclass_fields__", {}).values()
+            [attribute.name, self.of(_given(attribute.default)), self.of(_given(attribute.default_factory))]
+            for attribute in getattr(kind, "__dataclass_fields__", {}).values()
         ]
         bases = [self.of(base) for base in (*kind.__bases__, type(kind)) if base is not object]
         return [name, _digest([members, defaults, bases, self._files(kind.__module__)])]
@@ -329,7 +329,7 @@ class Walk:
             version = library_version(function.__module__) if origin == "library" else ""
             return [name, version, _digest(closure)] if closure else [name, version]
         self.has_user_code = True
-        names = frozenset(name for one in nested_codes(code) for name in one.co_names)
+        names = frozenset(name for part in nested_codes(code) for name in part.co_names)
         of_module = {name: self._global(function, name, names) for name in _global_names(code)}
         imports = {name: self._imported(name, names) for name in _imported_names(code)}
         defaults = [self.of(function.__defaults__), self.of(function.__kwdefaults__), self.of(vars(function))]
@@ -351,18 +351,18 @@ class Walk:
         if id(module) in self._open[:-1]:
             return ["inside", module.__name__]
         origin = module_origin(module.__name__)
-        named = {name: vars(module)[name] for name in sorted(names) if name in vars(module)}
+        attributes = {name: vars(module)[name] for name in sorted(names) if name in vars(module)}
         if origin == "user":
             self._open.append(id(module))
             values = {
                 name: self._module(value, names) if isinstance(value, types.ModuleType) else self.of(value)
-                for name, value in named.items()
+                for name, value in attributes.items()
             }
             self._open.pop()
             return [module.__name__, self._files(module.__name__), values]
-        for value in named.values():
+        for value in attributes.values():
             _require_visible(value)
-        changing = {name: self.of(value) for name, value in named.items() if _may_change(value)}
+        changing = {name: self.of(value) for name, value in attributes.items() if _may_change(value)}
         return [module.__name__, library_version(module.__name__) if origin == "library" else "", changing]
 
     def _files(self, module: str) -> Any:
@@ -371,7 +371,7 @@ class Walk:
             checksums = imported_files(module)
             self._files_of[module] = [checksums]
             loaded = [sys.modules[name] for name in checksums if name in sys.modules and not _is_unchecked(name)]
-            values = {name: self.of(value) for one in loaded for name, value in replaced_in(one)}
+            values = {name: self.of(value) for part in loaded for name, value in replaced_in(part)}
             self._files_of[module] = [checksums, values]
         return self._files_of[module]
 
@@ -391,7 +391,9 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     attributes |= getattr(value, "__dict__", {})
     unused: set[str] = set()
     if module_origin(kind.__module__) == "package":
-        unused = {one.name for one in getattr(kind, "__dataclass_fields__", {}).values() if not one.compare}
+        unused = {
+            attribute.name for attribute in getattr(kind, "__dataclass_fields__", {}).values() if not attribute.compare
+        }
     for name, attribute in attributes.items():
         if name not in unused and not isinstance(getattr(kind, name, None), cached_property):
             yield name, attribute
@@ -456,27 +458,33 @@ def _closure(function: types.FunctionType) -> Iterator[Any]:
 def _global_names(code: types.CodeType) -> list[str]:
     """The names of globals that a function and those in it look up."""
     operations = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-    instructions = (one for part in nested_codes(code) for one in dis.get_instructions(part))
-    return sorted({str(one.argval) for one in instructions if one.opname in operations})
+    instructions = (instruction for part in nested_codes(code) for instruction in dis.get_instructions(part))
+    return sorted({str(instruction.argval) for instruction in instructions if instruction.opname in operations})
 
 
 def _imported_names(code: types.CodeType) -> list[str]:
     """The modules that a function and those in it import; relative ones are those of its module's file."""
-    instructions = (one for part in nested_codes(code) for one in dis.get_instructions(part))
-    return sorted({str(one.argval) for one in instructions if one.opname == "IMPORT_NAME" and one.argval})
+    instructions = (instruction for part in nested_codes(code) for instruction in dis.get_instructions(part))
+    return sorted(
+        {
+            str(instruction.argval)
+            for instruction in instructions
+            if instruction.opname == "IMPORT_NAME" and instruction.argval
+        }
+    )
 
 
 def _instructions(code: types.CodeType) -> Any:
     """What a code object computes, whatever its file and its lines are called."""
-    constants = [
-        _instructions(one)
-        if isinstance(one, types.CodeType)
-        else [type(one).__name__, sorted(map(repr, one)) if isinstance(one, frozenset) else repr(one)]
-        for one in code.co_consts
-    ]
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
-    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, constants]
+    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, list(map(_constant, code.co_consts))]
+
+
+def _constant(value: object) -> Any:
+    if isinstance(value, types.CodeType):
+        return _instructions(value)
+    return [type(value).__name__, sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)]
 
 
 def _scalar(value: object) -> Any:

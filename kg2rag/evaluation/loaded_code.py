@@ -184,9 +184,13 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 def _constants(body: CodeType) -> Iterator[tuple[str, object]]:
     """The names that a module or class binds once, to a constant."""
     instructions = list(dis.get_instructions(body))
-    bound = Counter(one.argval for one in instructions if one.opname in ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME"))
-    for before, instruction in pairwise(instructions):
+    bound = Counter(
+        instruction.argval
+        for instruction in instructions
+        if instruction.opname in ("STORE_NAME", "STORE_GLOBAL", "DELETE_NAME")
+    )
+    for previous, instruction in pairwise(instructions):
         name = str(instruction.argval)
-        constant = before.opname == "LOAD_CONST" and instruction.opname == "STORE_NAME" and bound[name] == 1
+        constant = previous.opname == "LOAD_CONST" and instruction.opname == "STORE_NAME" and bound[name] == 1
         if constant and not name.startswith("__"):
-            yield name, before.argval
+            yield name, previous.argval

@@ -111,8 +111,8 @@ def bounds(name: str) -> tuple[float, float] | None:
 def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
-    others = ", ".join((*WHOLE, *FUNCTIONS.names()))
-    return f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN)"
+    whole_lists = ", ".join((*WHOLE, *FUNCTIONS.names()))
+    return f"{cut}, each also @Ntokens (as recall@500tokens), {whole_lists}, rbp.NN (persistence 0.NN)"
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:

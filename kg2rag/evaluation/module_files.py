@@ -175,8 +175,8 @@ def _modules_from(source: str, names: Sequence[str]) -> Iterator[str]:
 @cache
 def _lazy_names(package: str) -> dict[str, str]:
     """Name -> the module that defines it, of a package of this one that imports it when it is first used."""
-    root, _, rest = package.partition(".")
-    stub = PACKAGE.joinpath(*rest.split("."), "__init__.pyi")
+    root, _, subpackage = package.partition(".")
+    stub = PACKAGE.joinpath(*subpackage.split("."), "__init__.pyi")
     if root != PACKAGE.name or not stub.is_file():
         return {}
     names: dict[str, str] = {}

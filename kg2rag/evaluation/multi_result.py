@@ -41,8 +41,8 @@ class Comparisons(report.Tabular):
     def __post_init__(self) -> None:
         if not self.sets:
             raise ValueError("No comparison to bring together. Pass name -> Comparison.")
-        first, *others = self.sets
-        for name in others:
+        first, *other_sets = self.sets
+        for name in other_sets:
             for attribute in ("systems", "metrics", "baseline"):
                 value, expected = getattr(self.sets[name], attribute), getattr(self.sets[first], attribute)
                 if value != expected:

@@ -34,12 +34,12 @@ def name_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[s
     TypeError : something is neither a system nor a graph.
     ValueError : no system, one twice, an unknown name, or a name that cannot name a file.
     """
-    named = _name_each(systems)
-    if not named:
+    pairs = _name_each(systems)
+    if not pairs:
         raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
-    named = _over_corpus(named, data) if graphs is None else _over_graphs(named, graphs)
-    require_names("System", [name for name, _ in named])
-    return {name: _seeds(name, system) for name, system in named}
+    pairs = _over_corpus(pairs, data) if graphs is None else _over_graphs(pairs, graphs)
+    require_names("System", [name for name, _ in pairs])
+    return {name: _seeds(name, system) for name, system in pairs}
 
 
 def systems_of_set(systems: Any, name: str, data: QADataset, sets: Sequence[str]) -> Any:
@@ -69,9 +69,9 @@ def require_names(kind: str, names: Sequence[object]) -> None:
         if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
             allowed = "Use a letter or digit, then letters, digits and '._+-'."
             raise ValueError(f"{kind} name {name!r} cannot name a file. {allowed}")
-        other = seen.get(name.lower())
-        if other is not None:
-            problem = "would be called" if other == name else "differ at most in case; files may not:"
+        earlier = seen.get(name.lower())
+        if earlier is not None:
+            problem = "would be called" if earlier == name else "differ at most in case; files may not:"
             raise ValueError(f"Two {kind.lower()}s {problem} {name!r}. Name them: {{'a': ..., 'b': ...}}.")
         seen[name.lower()] = name
 
@@ -90,13 +90,13 @@ def _name_each(systems: Any) -> list[tuple[str, Any]]:
         raise TypeError(
             f"systems must be a mapping name -> system, not {called(systems)}. Write {{'dense': Dense(kb)}}."
         )
-    named: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, Any]] = []
     for system in systems:
         if isinstance(system, str):
-            named += labelled([system]).items()
+            pairs += labelled([system]).items()
         else:
-            named.append((_label(system), system))
-    return named
+            pairs.append((_label(system), system))
+    return pairs
 
 
 def _label(system: Any) -> str:
@@ -108,11 +108,11 @@ def _label(system: Any) -> str:
     return name
 
 
-def _over_corpus(named: Sequence[tuple[str, Any]], data: QADataset) -> list[tuple[str, Any]]:
+def _over_corpus(pairs: Sequence[tuple[str, Any]], data: QADataset) -> list[tuple[str, Any]]:
     """Names of the catalogue built over one knowledge base, and everything else as a system."""
-    kb = _shared_base([system for _, system in named], data)
+    kb = _shared_base([system for _, system in pairs], data)
     systems = []
-    for name, system in named:
+    for name, system in pairs:
         if isinstance(system, str):
             if kb is None:
                 kb = KnowledgeBase.build(data.corpus)
@@ -130,15 +130,15 @@ def _shared_base(systems: Sequence[Any], data: QADataset) -> KnowledgeBase | Non
     return None
 
 
-def _over_graphs(named: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
+def _over_graphs(pairs: Sequence[tuple[str, Any]], graphs: Graphs) -> list[tuple[str, Any]]:
     """Each strategy over each graph, as a list of systems for a graph with several knowledge bases."""
     if not graphs:
         raise ValueError("No graph to compare. Pass {'mentions': KnowledgeBase.build(corpus)}, for example.")
-    if all(_is_system(system) for _, system in named):
+    if all(_is_system(system) for _, system in pairs):
         raise ValueError("Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}.")
     bases_of = {graph: _knowledge_bases(graph, bases) for graph, bases in graphs.items()}
     systems: list[tuple[str, Any]] = []
-    for name, system in named:
+    for name, system in pairs:
         if _is_system(system):
             systems.append((name, system))
         else:
@@ -166,9 +166,9 @@ def _strategy(name: str, system: Any) -> Callable[[KnowledgeBase], Any]:
     return strategy
 
 
-def _seeds(name: str, given: Any) -> list[Any]:
+def _seeds(name: str, value: Any) -> list[Any]:
     """A system, or the same one under several seeds, as a list of systems that differ."""
-    systems = list(given) if isinstance(given, list | tuple) else [given]
+    systems = list(value) if isinstance(value, list | tuple) else [value]
     if not systems:
         raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
     for i, system in enumerate(systems):

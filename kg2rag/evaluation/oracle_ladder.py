@@ -147,9 +147,9 @@ def _gold_seeds_rung(
 
 
 def _gold_entities_rung(kb: KnowledgeBase, data: QADataset, depth: int) -> Rung:
-    lacking = sum(not question.triples for question in data.questions)
-    if lacking:
-        return Rung(None, f"{lacking} of {len(data)} questions have no gold triples")
+    n_missing = sum(not question.triples for question in data.questions)
+    if n_missing:
+        return Rung(None, f"{n_missing} of {len(data)} questions have no gold triples")
     entities = [_gold_entities(question) for question in data.questions]
     rankings = from_gold_entities(kb, data.queries, entities, depth)
     return Rung(rankings, "PageRank over the graph from the ends of the gold triples, without the answer")
@@ -217,13 +217,13 @@ def from_gold_seeds(
     (the system's own seeds may include it), every other passage by the mean of the runs. A query with a single gold
     passage keeps the `plain` ranking.
     """
-    asked: list[Query] = []
+    seed_queries: list[Query] = []
     seeds: list[IntArray] = []
     for query, gold in zip(queries, golds, strict=True):
         if len(gold) > 1:
-            asked += [query] * len(gold)
+            seed_queries += [query] * len(gold)
             seeds += [gold[gold != row] for row in gold]
-    runs = search(asked, seeds) if asked else []
+    runs = search(seed_queries, seeds) if seed_queries else []
     rankings = []
     start = 0
     for ranking, gold in zip(plain, golds, strict=True):

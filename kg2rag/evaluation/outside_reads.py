@@ -43,12 +43,12 @@ _watches: list[Watch] = []
 class Watch:
     """What the user's code read while a block ran.
 
-    known : files whose content is known, so that they may be read.
+    known_files : files whose content is known, so that they may be read.
     unknown : in words, what else was read.
     read_known : whether any of the known files was read.
     """
 
-    known: Collection[Path]
+    known_files: Collection[Path]
     unknown: dict[str, None] = field(default_factory=dict)
     read_known: bool = False
 
@@ -59,17 +59,17 @@ class Watch:
 
     def opened(self, path: Path) -> None:
         """A file was opened to be read, or it was asked whether it is there."""
-        if path in self.known:
+        if path in self.known_files:
             self.read_known = True
         elif str(path) not in (os.devnull, "/dev/urandom"):
             self.unknown[f"it reads {path}, which is none of its parameters"] = None
 
 
 @contextmanager
-def watched(known: Collection[Path]) -> Iterator[Watch]:
+def watched(known_files: Collection[Path]) -> Iterator[Watch]:
     """Watch what the user's code reads within the block."""
     _add_hook()
-    watch, before = Watch(known), _random_states()
+    watch, former_states = Watch(known_files), _random_states()
     _watches.append(watch)
     for name, function in _QUERIES.items():
         setattr(os, name, _reporting(function))
@@ -81,7 +81,7 @@ def watched(known: Collection[Path]) -> Iterator[Watch]:
             for name, function in _QUERIES.items():
                 setattr(os, name, function)
         for name, state in _random_states().items():
-            if state != before[name]:
+            if state != former_states[name]:
                 watch.unknown[f"it draws from {name}, which anything may have drawn from before"] = None
 
 
@@ -89,19 +89,19 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a path that reports the paths that the user's code gives it."""
 
     @wraps(function)
-    def reporting(path: Any, *arguments: Any, **named: Any) -> Any:
+    def reporting(path: Any, *arguments: Any, **keywords: Any) -> Any:
         if not isinstance(path, int) and _is_by_user():
             place = Path(os.fsdecode(path)).absolute()
             for watch in _watches:
                 watch.opened(place)
-        return function(path, *arguments, **named)
+        return function(path, *arguments, **keywords)
 
     return reporting
 
 
 def _random_states() -> dict[str, Any]:
-    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - whether anybody else draws from it
-    return {"the random module": random.getstate(), "numpy.random": (kind, np.asarray(keys).tobytes(), *rest)}
+    kind, keys, *position = np.random.get_state()  # noqa: NPY002 - whether anybody else draws from it
+    return {"the random module": random.getstate(), "numpy.random": (kind, np.asarray(keys).tobytes(), *position)}
 
 
 @cache  # once a process: hooks cannot be removed

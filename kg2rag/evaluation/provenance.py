@@ -91,14 +91,14 @@ def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def of_run(kbs: Sequence[KnowledgeBase], before: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+def of_run(kbs: Sequence[KnowledgeBase], former_counts: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """What some questions of a run read: knowledge bases, with the encoders that were asked, and graphs.
 
-    `before` : the counts of the knowledge bases before the run.
+    `former_counts` : the counts of the knowledge bases before the run.
     """
     knowledge = []
     read_graph = False
-    for kb, counts_before in zip(kbs, before, strict=True):
+    for kb, counts_before in zip(kbs, former_counts, strict=True):
         counts = kb.counts - Counter(counts_before)
         read_graph |= counts["graph reads"] > 0
         encoder: dict[str, Any] = {"encoder": without_folders(kb.embedder)}
@@ -136,8 +136,8 @@ def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
     first = next(iter(runs.values()))
     differences: dict[str, dict[str, Any]] = {}
     for name, about in runs.items():
-        other = {key: about[key] for key in _MACHINE if about[key] != first[key]}
-        differences[name] = {"started": about["started"], "load_average": about["load_average"], **other}
+        differing = {key: about[key] for key in _MACHINE if about[key] != first[key]}
+        differences[name] = {"started": about["started"], "load_average": about["load_average"], **differing}
     unread = {name: _unread_graphs(about, systems[name]) for name, about in runs.items()}
     return {
         "knowledge": _knowledge_of(runs),

@@ -175,10 +175,10 @@ def questions_for(scores: Mapping[str, FloatArray], baseline: str, min_gain: flo
 
     None if there are too few questions to tell; see `questions_needed`.
     """
-    others = [values - scores[baseline] for name, values in scores.items() if name != baseline]
-    ranges = [questions_needed(differences, min_gain) for differences in others]
-    known = [span for span in ranges if span is not None]
-    if not known:
+    gains = [values - scores[baseline] for name, values in scores.items() if name != baseline]
+    ranges = [questions_needed(differences, min_gain) for differences in gains]
+    spans = [span for span in ranges if span is not None]
+    if not spans:
         return None
-    low, high = np.ceil(np.median(known, axis=0)).astype(int).tolist()
+    low, high = np.ceil(np.median(spans, axis=0)).astype(int).tolist()
     return low, high

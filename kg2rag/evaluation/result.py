@@ -159,8 +159,8 @@ class Comparison(report.Tabular, ScoredRuns):
         if system in self.metrics and system not in self.systems:
             raise ValueError(f"{system!r} is a metric: write differences(metric={system!r}).")
         reference = self.require_system(self.baseline if baseline is None else baseline)
-        others = [name for name in self.systems if name != reference]
-        chosen = others if system is None else [self.require_system(system)]
+        other_systems = [name for name in self.systems if name != reference]
+        chosen = other_systems if system is None else [self.require_system(system)]
         table = differences_between(self.per_query, self.require_metric(metric), chosen, reference)
         return largest_first(table, limit)
 

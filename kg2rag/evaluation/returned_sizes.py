@@ -38,8 +38,8 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
     """
     frame = sizes.copy()
     for column in ("hits", "tokens"):
-        others = sizes.groupby("k", sort=False)[column].transform(_medians_of_others)
-        frame[f"{column}_ratio"] = sizes[column] / others.where(others > 0)
+        medians = sizes.groupby("k", sort=False)[column].transform(_medians_of_others)
+        frame[f"{column}_ratio"] = sizes[column] / medians.where(medians > 0)
     frame["larger"] = (frame[["hits_ratio", "tokens_ratio"]] > LARGER_RATIO).any(axis=1)
     return frame
 

@@ -324,9 +324,9 @@ class _Worker:
         for _ in range(2):
             built = self._n_builds()
             with self._watched():
-                before = time.perf_counter()
+                started_seconds = time.perf_counter()
                 rankings = self.retrieve(queries)
-                spent = time.perf_counter() - before
+                spent = time.perf_counter() - started_seconds
             if self._n_builds() == built:
                 seconds = spent
                 break
@@ -366,6 +366,6 @@ def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
         stages=tuple(row["stages"]),
         stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
         score_parts={part["name"]: np.array(part["values"], dtype=np.float64) for part in row["parts"]},
-        paths={one["row"]: tuple(Triple(**triple) for triple in one["triples"]) for one in row["paths"]},
+        paths={path["row"]: tuple(Triple(**triple) for triple in path["triples"]) for path in row["paths"]},
         notes=Notes.from_json(json.loads(row["notes"])),
     )

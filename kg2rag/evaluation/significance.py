@@ -151,8 +151,8 @@ def _tests_against(
     scores: Mapping[str, FloatArray], baseline: str, metrics: Sequence[str], p: FloatArray
 ) -> pd.DataFrame:
     """The other systems against the baseline, of (n_others, n_metrics) p-values: system, metric, p_holm and counts."""
-    others = [name for name in scores if name != baseline]
-    tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"]).assign(p_holm=corrected(p))
+    other_systems = [name for name in scores if name != baseline]
+    tests = pd.DataFrame(product(other_systems, metrics), columns=["system", "metric"]).assign(p_holm=corrected(p))
     tests[list(COUNTS)] = win_tie_loss(_differences(scores, baseline))
     return tests
 

@@ -185,18 +185,18 @@ def _resampled(table: FloatArray, resamples: int, seed: int) -> FloatArray:
     """(n_tests,) p-values of (n_tests, n_queries) differences, by random swaps until p is known well enough."""
     rng = np.random.default_rng(seed)
     observed = np.abs(table.sum(axis=1)) - EQUAL * np.abs(table).sum(axis=1)
-    beyond = np.ones(len(table))  # the observed sum counts as one
+    n_beyond = np.ones(len(table))  # the observed sum counts as one
     drawn = np.ones(len(table))
     undecided = np.arange(len(table))
     step = max(1, _CELLS // table.shape[1])
     remaining = resamples
     while remaining > 0 and len(undecided):
         signs = rng.integers(0, 2, (min(step, remaining), table.shape[1])) * 2.0 - 1
-        beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(axis=0)
+        n_beyond[undecided] += (np.abs(signs @ table[undecided].T) >= observed[undecided]).sum(axis=0)
         drawn[undecided] += len(signs)
-        undecided = undecided[beyond[undecided] < _ENOUGH]
+        undecided = undecided[n_beyond[undecided] < _ENOUGH]
         remaining -= step
-    return np.asarray(beyond / drawn)
+    return np.asarray(n_beyond / drawn)
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:

@@ -46,9 +46,9 @@ def outdated_systems(config: Mapping[str, Any]) -> list[str]:
 def _modules_of(parameters: object) -> Iterator[str]:
     """The modules of all classes that are named in a record of parameters."""
     if isinstance(parameters, Mapping):
-        named = parameters.get("class")
-        if isinstance(named, str):
-            yield named.rpartition(".")[0]
+        class_name = parameters.get("class")
+        if isinstance(class_name, str):
+            yield class_name.rpartition(".")[0]
         parameters = list(parameters.values())
     if isinstance(parameters, list):
         for part in parameters:
@@ -71,13 +71,13 @@ def _imported_by(module: str) -> frozenset[str]:
 def _named_in(module: str) -> list[str]:
     """The modules of the components that a module names as "package.module:Class", as tables of linkers do."""
     files = [file for file in _files_of(module) if file.suffix == ".py"]
-    named = [_COMPONENT.findall(file.read_text(encoding="utf-8")) for file in files]
-    return [name for names in named for name in names]
+    names_of_files = [_COMPONENT.findall(file.read_text(encoding="utf-8")) for file in files]
+    return [name for names in names_of_files for name in names]
 
 
 def _is_in_rooms(module: str) -> bool:
-    package, _, rest = module.partition(".")
-    return package == "kg2rag" and rest.partition(".")[0] in ROOMS
+    package, _, submodule = module.partition(".")
+    return package == "kg2rag" and submodule.partition(".")[0] in ROOMS
 
 
 @cache

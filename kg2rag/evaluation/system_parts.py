@@ -62,7 +62,7 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
     for component in components:
         seen = component.seen(data.queries) if hasattr(component, "seen") else 0
         if seen:
-            what = f"coefficients, fitted on {seen:,} of these {len(data):,} questions"
+            description = f"coefficients, fitted on {seen:,} of these {len(data):,} questions"
             name = type(component).__name__
-            rows.append({"system": name, "what": what, "kind": "fitted", "sets": [data.name], "training": []})
+            rows.append({"system": name, "what": description, "kind": "fitted", "sets": [data.name], "training": []})
     return rows

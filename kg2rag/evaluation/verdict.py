@@ -210,8 +210,8 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
         raise ValueError(f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05.")
     graphs, plains = sides(scored)
     if not (graphs and plains):
-        lacking = "reads none, such as dense or hybrid" if graphs else "reads a graph, such as graph_augmented"
-        raise ValueError(f"A verdict compares two sides, and no system here {lacking}. Compare one, too.")
+        missing_side = "reads none, such as dense or hybrid" if graphs else "reads a graph, such as graph_augmented"
+        raise ValueError(f"A verdict compares two sides, and no system here {missing_side}. Compare one, too.")
     scores = scored.scores_of(metric)
     graph, plain = _best(graphs, scores), _best(plains, scores)
     differences = scores[graph] - scores[plain]

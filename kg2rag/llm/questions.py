@@ -103,8 +103,8 @@ class _ChainWalk:
             rows.append(self._draw(passages))
             if len(rows) == hops:
                 return Chain(tuple(rows), tuple(self.graph.names[bridge] for bridge in bridges))
-            named = self.graph.mentioned.of(rows[-1])[0].tolist()
-            onwards = [entity for entity in named if self.is_bridge[entity] and entity not in bridges]
+            nodes = self.graph.mentioned.of(rows[-1])[0].tolist()
+            onwards = [node for node in nodes if self.is_bridge[node] and node not in bridges]
             if not onwards:
                 return None
             bridges.append(self._draw(onwards))

@@ -37,8 +37,10 @@ class ReaderPrompt:
     def __post_init__(self) -> None:
         fields = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
         if fields != _FIELDS:
-            named = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "neither"
-            raise ValueError(f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}.")
+            placeholders = ", ".join(f"{{{name}}}" for name in sorted(fields)) or "neither"
+            raise ValueError(
+                f"A prompt has the fields {{question}} and {{context}}, no other; this one has {placeholders}."
+            )
 
     def fill(self, question: str, context: str) -> str:
         """The text sent to the model."""

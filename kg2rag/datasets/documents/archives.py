@@ -57,7 +57,7 @@ class Archive:
         file = f"{folder}/_rels/{base}.rels" if folder else f"_rels/{base}.rels"
         if file not in self.names:
             return {}
-        found = {}
+        targets = {}
         for relation in self.xml(file):
             if not isinstance(relation.tag, str):
                 continue
@@ -65,8 +65,8 @@ class Archive:
             target = relation.get("Target", "")
             if relation.get("TargetMode") != "External":
                 target = resolve(name, target)
-            found[relation.get("Id", "")] = (kind, target)
-        return found
+            targets[relation.get("Id", "")] = (kind, target)
+        return targets
 
 
 def resolve(part: str, target: str) -> str:
@@ -99,5 +99,5 @@ def attribute(element: Any, name: str) -> str:
 
 def named(element: Any, *names: str) -> Iterator[Any]:
     """The elements below one that have one of these local names, in order."""
-    found: Iterator[Any] = element.iter(*(f"{{*}}{name}" for name in names))
-    return found
+    elements: Iterator[Any] = element.iter(*(f"{{*}}{name}" for name in names))
+    return elements

@@ -83,25 +83,25 @@ def one_line(text: str) -> str:
 
 def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     """The words of a source that no text has, as often as the source has them, in its order."""
-    known = set[str]()
+    text_words = set[str]()
     for text in texts:
-        known.update(words(text))
+        text_words.update(words(text))
     return [
         word
         for place, word in enumerate(source)
-        if word not in known and len(word) <= LONGEST_WORD and not _is_part_of_word(source, place, known)
+        if word not in text_words and len(word) <= LONGEST_WORD and not _is_part_of_word(source, place, text_words)
     ]
 
 
-def _is_part_of_word(source: Sequence[str], place: int, known: Container[str]) -> bool:
+def _is_part_of_word(source: Sequence[str], place: int, text_words: Container[str]) -> bool:
     """Whether up to four neighbouring words are one word of a text: markup within a word divides it in the source."""
     for start in range(max(0, place - 3), place + 1):
         for stop in range(place + 1, start + 5):
-            if "".join(source[start:stop]) in known:
+            if "".join(source[start:stop]) in text_words:
                 return True
     return False
 
 
-def most_frequent(found: Iterable[str], limit: int = 3) -> str:
+def most_frequent(occurrences: Iterable[str], limit: int = 3) -> str:
     """The most frequent words, for a report."""
-    return ", ".join(word for word, _ in Counter(found).most_common(limit))
+    return ", ".join(word for word, _ in Counter(occurrences).most_common(limit))

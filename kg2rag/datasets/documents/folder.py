@@ -101,9 +101,9 @@ def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list
 
 def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, store: Store) -> dict[str, FileEntry]:
     """The entries of some files, from the store or read; those that cannot be read are tried again each time."""
-    kept = store.keyed_file("documents")
+    keyed_file = store.keyed_file("documents")
     keys = {file.place: file.key(folder, splitter.tokens) for file in batch if not file.reason}
-    stored = kept.find(list(keys.values()))
+    stored = keyed_file.find(list(keys.values()))
     entries = dict[str, FileEntry]()
     new = list[tuple[str, bytes]]()
     for file in batch:
@@ -117,7 +117,7 @@ def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, sto
             if not entry.failed:
                 new.append((keys[file.place], entry.dump()))
     if new:
-        kept.keep(new)
+        keyed_file.keep(new)
     return entries
 
 

@@ -71,9 +71,9 @@ def _best_parse(page: str, source: str, remark: str) -> FileDocument:
     texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
     n_words = sum(len(text.split()) for text in texts)
     if n_words < (1 - _MANY_LOST) * len(source.split()):  # lxml stops at 256 elements within each other
-        other = _parse_page(page, "html.parser", source, remark)
-        if _share_lost(other) < _share_lost(document):
-            return other
+        reparsed = _parse_page(page, "html.parser", source, remark)
+        if _share_lost(reparsed) < _share_lost(document):
+            return reparsed
     return document
 
 
@@ -156,12 +156,12 @@ def _count_navigation(body: Any) -> int:
     return sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
 
 
-def _is_inside(element: Any, others: list[Any], root: Any) -> bool:
-    found = {id(other) for other in others}
+def _is_inside(element: Any, candidates: list[Any], root: Any) -> bool:
+    candidate_ids = {id(candidate) for candidate in candidates}
     for parent in element.parents:
         if parent is root:
             return False
-        if id(parent) in found:
+        if id(parent) in candidate_ids:
             return True
     return False
 

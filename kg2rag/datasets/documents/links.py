@@ -83,8 +83,8 @@ class _Pages:
         folder = "" if path.startswith("/") else posixpath.dirname(file)
         key = _path_key(posixpath.join(folder, path.lstrip("/")))
         stem, ending = posixpath.splitext(key)
-        other = stem if ending in (".html", ".htm", ".md") else key  # pages are written as .md and linked as .html
-        return self._by_path.get(key) or self._by_path.get(other, ""), unquote(fragment)
+        page_key = stem if ending in (".html", ".htm", ".md") else key  # pages are written as .md and linked as .html
+        return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(fragment)
 
     def passage(self, document: str, fragment: str) -> str:
         """The first passage of a document under a heading, or of all."""

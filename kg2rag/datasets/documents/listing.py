@@ -37,18 +37,18 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
     if not root.is_dir():
         return Listing([ListedFile(root, place_of(Path(root.name)))], 0)
     top = root.resolve()
-    found, hidden = list[ListedFile](), 0
+    listed, hidden = list[ListedFile](), 0
     for folder, names, files, error in _walk(root):
         if error:
             place = place_of(folder.relative_to(root))
-            found.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
+            listed.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
         hidden += sum(name.startswith(".") for name in (*names, *files))
-        found += _listed(folder, names, root, top, is_folder=True)
-        found += _listed(folder, files, root, top, is_folder=False)
-    found = [file for file in found if leave_out is None or _resolved(file.path) != leave_out]
-    found.sort(key=lambda file: file.path.parts)
-    places = {file.place for file in found if not file.reason}
-    return Listing([_without_sources(file, places) for file in found], hidden)
+        listed += _listed(folder, names, root, top, is_folder=True)
+        listed += _listed(folder, files, root, top, is_folder=False)
+    listed = [file for file in listed if leave_out is None or _resolved(file.path) != leave_out]
+    listed.sort(key=lambda file: file.path.parts)
+    places = {file.place for file in listed if not file.reason}
+    return Listing([_without_sources(file, places) for file in listed], hidden)
 
 
 def _listed(folder: Path, names: list[str], root: Path, top: Path, *, is_folder: bool) -> Iterator[ListedFile]:

@@ -215,8 +215,8 @@ def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
     """The tags of HTML that the page closes as often as it opens them."""
     opened = Counter[str]()
     for piece in pieces:
-        for end, name, rest in _TAG.findall(_COMMENT.sub("", piece)):
-            if not rest.endswith("/"):
+        for end, name, attributes in _TAG.findall(_COMMENT.sub("", piece)):
+            if not attributes.endswith("/"):
                 opened[name.lower()] += -1 if end else 1
             else:
                 opened[name.lower()] += 0

@@ -40,14 +40,14 @@ def near_duplicates(corpus: Corpus) -> pd.DataFrame:
     runs = hashing.transform(corpus.table["text"].to_pylist()).astype(np.float32)
     runs.sort_indices()
     earlier = dict[int, tuple[int, float]]()
-    for rows, others in _candidates(runs):
-        similarities = _similarity(runs, rows, others)
+    for rows, earlier_rows in _candidates(runs):
+        similarities = _similarity(runs, rows, earlier_rows)
         for index in np.flatnonzero(similarities >= ALIKE).tolist():
-            row, other = int(rows[index]), int(others[index])
-            if row not in earlier or other < earlier[row][0]:
-                earlier[row] = other, float(similarities[index])
+            row, earlier_row = int(rows[index]), int(earlier_rows[index])
+            if row not in earlier or earlier_row < earlier[row][0]:
+                earlier[row] = earlier_row, float(similarities[index])
     ids = corpus.ids
-    table = [(ids[row], ids[other], round(value, 3)) for row, (other, value) in sorted(earlier.items())]
+    table = [(ids[row], ids[earlier_row], round(value, 3)) for row, (earlier_row, value) in sorted(earlier.items())]
     return pd.DataFrame(table, columns=["passage", "of", "similarity"])
 
 
@@ -79,18 +79,18 @@ def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int6
         first = np.repeat(begins, sizes)
         places = np.arange(len(ordered))
         for step in range(COMPARED):
-            later = np.flatnonzero(places > first + step)
-            yield order[later], order[first[later] + step]
+            followers = np.flatnonzero(places > first + step)
+            yield order[followers], order[first[followers] + step]
 
 
-def _similarity(runs: Runs, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
+def _similarity(runs: Runs, rows: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
     if not len(rows):
         return np.zeros(0)
     sizes = np.diff(runs.indptr)
-    found = np.empty(len(rows))
+    similarities = np.empty(len(rows))
     for start in range(0, len(rows), 50_000):
         part = slice(start, start + 50_000)
-        shared = np.asarray(runs[rows[part]].multiply(runs[others[part]]).sum(axis=1)).ravel()
-        found[part] = shared / (sizes[rows[part]] + sizes[others[part]] - shared)
-    return found
+        shared = np.asarray(runs[rows[part]].multiply(runs[partners[part]]).sum(axis=1)).ravel()
+        similarities[part] = shared / (sizes[rows[part]] + sizes[partners[part]] - shared)
+    return similarities

@@ -119,8 +119,8 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
 
 
 def _relation_id(element: Any) -> str:
-    found = [value for key, value in element.attrib.items() if key.endswith("relationships}id")]
-    return found[0] if found else ""
+    ids = [value for key, value in element.attrib.items() if key.endswith("relationships}id")]
+    return ids[0] if ids else ""
 
 
 def _numbered(archive: Archive) -> list[str]:
@@ -273,5 +273,5 @@ def _is_shown(element: Any) -> bool:
     if kind == "fld":
         return attribute(element, "type") != "slidenum"
     if kind == "Fallback":
-        return all(local_name(other) != "Choice" for other in element.itersiblings(preceding=True))
+        return all(local_name(sibling) != "Choice" for sibling in element.itersiblings(preceding=True))
     return bool(kind) and kind not in _HIDDEN

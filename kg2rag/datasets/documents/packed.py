@@ -145,10 +145,10 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
         yield _header_page(message, level=2)
         yield from _part_pages(message)
     elif kind == "multipart/alternative" and part.get_payload():
-        yield _longest([joined_documents(list(_part_pages(each))) for each in part.iter_parts()])
+        yield _longest([joined_documents(list(_part_pages(subpart))) for subpart in part.iter_parts()])
     elif part.is_multipart():
-        for each in part.iter_parts():
-            yield from _part_pages(each)
+        for subpart in part.iter_parts():
+            yield from _part_pages(subpart)
     elif not _is_attached(part):
         text = _content(part)
         is_html = kind == "text/html"
@@ -159,9 +159,9 @@ def _longest(pages: list[FileDocument]) -> FileDocument:
     """The page with the most words; the words that only other pages have are left out."""
     texts = ["\n".join(block.text for block in page.blocks) for page in pages]
     longest = max(range(len(pages)), key=lambda number: len(words(texts[number])))
-    others = [lost_words(words(text), [texts[longest]]) for text in texts]
+    lost_lists = [lost_words(words(text), [texts[longest]]) for text in texts]
     page = pages[longest]
-    left_out = "\n".join([page.left_out, *(" ".join(lost) for lost in others)])
+    left_out = "\n".join([page.left_out, *(" ".join(lost) for lost in lost_lists)])
     return replace(page, left_out=left_out)
 
 

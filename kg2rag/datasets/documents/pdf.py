@@ -46,9 +46,9 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         pages = [page.get_textpage() for page in document]
         texts = [_SOFT_HYPHEN.sub("", page.get_text_bounded()).replace("\r", "").strip("\n") for page in pages]
         outline = bookmarks or _outline_by_fonts(pages)
-        found = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
-    left_out = "\n".join(found.left_out)
-    return [FileDocument(found.blocks, source="\n".join(texts), left_out=left_out, remark=_empty_pages(texts))]
+        pdf_text = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
+    left_out = "\n".join(pdf_text.left_out)
+    return [FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=_empty_pages(texts))]
 
 
 def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
@@ -133,13 +133,13 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bo
     joiner = _LineJoiner(by_lines=by_lines, counts=Counter(line_key(line) for lines in pages for line in lines))
     for number, lines in enumerate(pages):
         levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)]
-        kept = list[tuple[str, int]]()
+        body_lines = list[tuple[str, int]]()
         for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
             if not level and ((number, row) in running_heads or _CONTENTS_ENTRY.search(line)):
                 joiner.left_out.append(line)
             else:
-                kept.append((line, level))
-        joiner.add_page(kept, number + 1)
+                body_lines.append((line, level))
+        joiner.add_page(body_lines, number + 1)
     joiner.end_paragraph()
     return PdfText(joiner.blocks, joiner.left_out)
 
@@ -190,24 +190,24 @@ class _LineJoiner:
         if self._in_contents:
             self.left_out.append(line)
             return
-        before = self.blocks[-1] if self.blocks else None
-        if self.by_lines and before is not None and before.level == level and not line[:1].isdigit():
+        previous = self.blocks[-1] if self.blocks else None
+        if self.by_lines and previous is not None and previous.level == level and not line[:1].isdigit():
             line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
 
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     """The (page, row) of every running head; no page loses all its lines."""
-    found = set[tuple[int, int]]()
+    heads = set[tuple[int, int]]()
     for places in _edges(pages).values():
         lines = [(number, pages[number][row]) for number, row in places]
         if _repeats_as_head(lines):
-            found.update(places)
+            heads.update(places)
     for number, lines_of_page in enumerate(pages):
         places_of_page = {(number, row) for row, line in enumerate(lines_of_page) if line.strip()}
-        if places_of_page <= found:
-            found -= places_of_page
-    return found
+        if places_of_page <= heads:
+            heads -= places_of_page
+    return heads
 
 
 def _edges(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]]:
@@ -234,11 +234,13 @@ def _is_sentence(line: str) -> bool:
 def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
     """Whether each number of the lines is the same in most, as a chapter's, or counts with their pages."""
     numbers = [(page, _NUMBER.findall(line)) for page, line in lines]
-    columns = Counter(len(found) for _, found in numbers).most_common(1)[0][0]
-    usual = [(page, found) for page, found in numbers if len(found) == columns]
+    columns = Counter(len(line_numbers) for _, line_numbers in numbers).most_common(1)[0][0]
+    usual = [(page, line_numbers) for page, line_numbers in numbers if len(line_numbers) == columns]
     for column in range(columns):
-        values = Counter(found[column] for _, found in usual)
-        offsets = Counter(int(found[column]) - page for page, found in usual if found[column].isdecimal())
+        values = Counter(line_numbers[column] for _, line_numbers in usual)
+        offsets = Counter(
+            int(line_numbers[column]) - page for page, line_numbers in usual if line_numbers[column].isdecimal()
+        )
         constant = max(values.values())
         counting = max(offsets.values(), default=0)
         if max(constant, counting) <= len(usual) / 2:

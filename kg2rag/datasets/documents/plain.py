@@ -170,8 +170,8 @@ def _pandoc(text: str, kind: str) -> tuple[str, str]:
         )
     except subprocess.TimeoutExpired:
         raise DataError(f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it.") from None
-    said = done.stderr.decode("utf-8", "replace")
+    messages = done.stderr.decode("utf-8", "replace")
     if done.returncode:
-        last = said.strip().split("\n")[0][:200] if said.strip() else f"it ended with {done.returncode}"
+        last = messages.strip().split("\n")[0][:200] if messages.strip() else f"it ended with {done.returncode}"
         raise DataError(f"pandoc cannot read it ({last}).")
-    return done.stdout.decode("utf-8", "replace"), said
+    return done.stdout.decode("utf-8", "replace"), messages

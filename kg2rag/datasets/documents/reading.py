@@ -116,7 +116,7 @@ def _bounded(path: Path, limit: int) -> bytes | None:
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
     """The passages of a file; whatever goes wrong in a reader is the reason why there are none."""
-    before = splitter.divided
+    divided_before = splitter.divided
     try:
         entry = _table_entry(file, splitter) if is_table(file) else _document_entry(file, folder, splitter)
     except ImportError:
@@ -125,7 +125,7 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
         return FileEntry(reason=str(error).removeprefix(f"{file.place}: "), failed=True)
     except Exception as error:  # noqa: BLE001  # a library's error for a damaged file may be of any kind
         return FileEntry(reason=f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}", failed=True)
-    entry.divided = splitter.divided - before
+    entry.divided = splitter.divided - divided_before
     return entry
 
 
@@ -158,11 +158,11 @@ def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: 
         if place:
             clashing = {f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields}
             fields = {"file": place, **fields, **clashing}
-        before = splitter.divided
+        divided_before = splitter.divided
         parts = splitter.text_passages(passage, f"{prefix}{passage.id}", fields)
         for part in parts:
             part["record"] = passage.id
-            part["divided"] = splitter.divided - before
+            part["divided"] = splitter.divided - divided_before
             part["doc_id"] = f"{prefix}{passage.doc_id}"
             part["position"] = passage.position
             documents.setdefault(part["doc_id"], []).append(part)
@@ -214,10 +214,10 @@ def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
     row = _title_row([block.level for block in blocks])
     if row is None or len(blocks[row].text) > TITLE_CHARACTERS:
         return "", list(blocks)
-    title, rest = blocks[row], blocks[row + 1 :]
-    if rest and rest[0].level and rest[0].text == title.text:
-        rest = rest[1:]
-    return title.text, [*blocks[:row], *rest]
+    title, following = blocks[row], blocks[row + 1 :]
+    if following and following[0].level and following[0].text == title.text:
+        following = following[1:]
+    return title.text, [*blocks[:row], *following]
 
 
 def _title_row(levels: Sequence[int]) -> int | None:

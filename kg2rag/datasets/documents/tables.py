@@ -40,10 +40,10 @@ def parse_table(data: bytes, name: str) -> list[Mapping[str, Any]]:
         rows = list(_json_lines(decode_text(data).text, name))
     elif ending == ".json":
         value = parse_json(decode_text(data).text, name, pairs=_unique_fields)
-        found = json_records(value)
-        if found is None:
+        records = json_records(value)
+        if records is None:
             raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
-        rows = found
+        rows = records
     else:
         rows = list(_delimited(decode_text(data).text, name))
     cleaned: list[Mapping[str, Any]] = [

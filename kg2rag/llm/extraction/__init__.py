@@ -152,8 +152,8 @@ class _Collected:
 
     def _add_stated(self, excerpt: Excerpt, answer: Stated) -> None:
         """Add the entities and relations of an answer with types."""
-        named = (Entity(entity.name, entity.type, entity.description) for entity in answer.entities)
-        entities = answers.clean_entities(named, self.types, self.notes, entity_key)
+        stated_entities = (Entity(entity.name, entity.type, entity.description) for entity in answer.entities)
+        entities = answers.clean_entities(stated_entities, self.types, self.notes, entity_key)
         self.names[excerpt] = [entity.name for entity in entities]
         for entity in entities:
             self.described[entity_key(entity.name)].append(entity)

@@ -65,8 +65,8 @@ def settle(
         outcomes = {row: outcome for row, outcome in stored.items() if outcome is not None}
         open_rows = [row for row, outcome in outcomes.items() if should_ask_again(outcome)]
         if retry_failed:
-            lacking = [row for row, outcome in stored.items() if outcome is None]
-            outcomes |= _bought(again, prompts, forms, lacking, f"{progress}, asking again")
+            missing_rows = [row for row, outcome in stored.items() if outcome is None]
+            outcomes |= _bought(again, prompts, forms, missing_rows, f"{progress}, asking again")
         for row, outcome in outcomes.items():
             settled[row] = settled[row].followed_by(outcome)
         tries += 1

@@ -76,10 +76,10 @@ class ExtractionPlan:
         import pandas as pd
 
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
-        asked, prompts, answers = (f"{self.total(name):,}" for name in ("to_ask", "prompt_tokens", "completion_tokens"))
+        calls, prompts, answers = (f"{self.total(name):,}" for name in ("to_ask", "prompt_tokens", "completion_tokens"))
         steps = pd.DataFrame(self.steps).drop(columns="seconds")
         return (
-            f"{self.passages:,} passages, style {self.style}, model {self.model}: {asked} calls to ask, about "
+            f"{self.passages:,} passages, style {self.style}, model {self.model}: {calls} calls to ask, about "
             f"{prompts} + {answers} tokens, {duration(self.seconds)}, cost {cost}.\n{steps.to_string(index=False)}"
         )
 

@@ -41,18 +41,7 @@ class GraphSchema:
 
     def __post_init__(self) -> None:
         for name in FIELDS:
-            given: Any = getattr(self, name)
-            if not isinstance(given, list | tuple | Mapping):
-                wanted = "a list of types, or a table of types and their meanings"
-                raise ValueError(f"{name} is {quote(given)}; needed: {wanted}.")
-            kept: dict[str, str] = {}
-            for each, about in given.items() if isinstance(given, Mapping) else ((one, "") for one in given):
-                if not isinstance(each, str) or not isinstance(about, str) or not each.strip():
-                    raise ValueError(f"{name} has {quote(each)} = {quote(about)}; needed: strings, and no blank type.")
-                if entity_key(each) in map(entity_key, kept):
-                    raise ValueError(f"{name} has {each!r} twice.")
-                kept[each.strip()] = " ".join(about.split())
-            object.__setattr__(self, name, kept)
+            object.__setattr__(self, name, _read_types(name, getattr(self, name)))
 
     def __bool__(self) -> bool:
         return bool(self.entity_types or self.relation_types)
@@ -61,16 +50,36 @@ class GraphSchema:
     def read(cls, path: Path | str) -> Self:
         """The schema in a TOML file; DataError for a field it does not know, a blank type or one given twice."""
         file = existing(path, "a schema: TOML with entity_types, relation_types or both")
-        given = read_toml(file)
-        if strange := [name for name in given if name not in FIELDS]:
+        fields = read_toml(file)
+        strange = [name for name in fields if name not in FIELDS]
+        if strange:
             raise DataError(f"{file}: unknown field {strange[0]!r}. Known: {', '.join(FIELDS)}.")
         try:
-            schema = cls(**given)
+            schema = cls(**fields)
         except ValueError as error:
             raise DataError(f"{file}: {error}") from None
         if not schema:
             raise DataError(f"{file}: no type at all. Give entity_types, relation_types or both, or no schema.")
         return schema
+
+
+def _read_types(field_name: str, value: Any) -> dict[str, str]:
+    """Type -> its meaning, from a list of types or a table; ValueError for anything else, or a repeated type."""
+    if isinstance(value, list | tuple):
+        pairs = [(type_, "") for type_ in value]
+    elif isinstance(value, Mapping):
+        pairs = list(value.items())
+    else:
+        needed = "a list of types, or a table of types and their meanings"
+        raise ValueError(f"{field_name} is {quote(value)}; needed: {needed}.")
+    types: dict[str, str] = {}
+    for type_, about in pairs:
+        if not isinstance(type_, str) or not isinstance(about, str) or not type_.strip():
+            raise ValueError(f"{field_name} has {quote(type_)} = {quote(about)}; needed: strings, and no blank type.")
+        if entity_key(type_) in map(entity_key, types):
+            raise ValueError(f"{field_name} has {type_!r} twice.")
+        types[type_.strip()] = " ".join(about.split())
+    return types
 
 
 # The forms of answers. Names and docstrings of their models are part of the schema that is sent, and so of the keys of
@@ -100,16 +109,16 @@ def _as_relation(value: object) -> object:
     if isinstance(value, list):
         return dict(zip(PARTS, value, strict=False)) if len(value) == 3 else {}
     if isinstance(value, dict):
-        named = ((key, _SYNONYMS.get(key, key), part) for key, part in value.items())
-        return {name: part for key, name, part in named if name == key or name not in value}
+        renamed_parts = ((key, _SYNONYMS.get(key, key), part) for key, part in value.items())
+        return {name: part for key, name, part in renamed_parts if name == key or name not in value}
     return value
 
 
 def _as_triple(value: object) -> object:
-    named = _as_relation(value)
-    if not isinstance(named, dict):
+    relation = _as_relation(value)
+    if not isinstance(relation, dict):
         return value  # neither list nor object: the answer does not fit
-    return tuple(_written(named[part]) for part in PARTS) if {*named} == {*PARTS} else ()
+    return tuple(_written(relation[part]) for part in PARTS) if {*relation} == {*PARTS} else ()
 
 
 def _as_name(value: object) -> object:
@@ -122,17 +131,19 @@ def _strict(schema: dict[str, Any]) -> None:
         part.pop("default", None)
 
 
-def _text(*known: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
+def _text(*choices: str, max_characters: int = MAX_NAME_CHARACTERS) -> Any:
     """A string, one of the known if there are any."""
-    wanted: dict[str, Any] = {"type": "string", "maxLength": max_characters}
-    if known:
-        wanted = {"type": "string", "enum": list(known)}
-    return Annotated[str, BeforeValidator(_written), WithJsonSchema(wanted)], ""
+    json_schema: dict[str, Any] = {"type": "string", "maxLength": max_characters}
+    if choices:
+        json_schema = {"type": "string", "enum": list(choices)}
+    return Annotated[str, BeforeValidator(_written), WithJsonSchema(json_schema)], ""
 
 
 def _number(default: float, low: float, high: float) -> Any:
-    asked = WithJsonSchema({"type": "number", "minimum": low, "maximum": high})
-    return Annotated[float, BeforeValidator(lambda value: default if value in (None, "") else value), asked], default
+    json_schema = WithJsonSchema({"type": "number", "minimum": low, "maximum": high})
+    return Annotated[
+        float, BeforeValidator(lambda value: default if value in (None, "") else value), json_schema
+    ], default
 
 
 class _Answer(BaseModel):
@@ -188,12 +199,12 @@ def stated(schema: GraphSchema) -> type[Stated]:
         strength=_number(UNSTATED, LEAST, GREATEST),
         confidence=_number(1.0, 0, 1),
     )
-    named = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+    name_as_object = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
     return create_model(
         "Stated",
         __base__=Stated,
         __doc__=Stated.__doc__,
-        entities=(list[Annotated[entity, named]], ...),  # type: ignore[valid-type]
+        entities=(list[Annotated[entity, name_as_object]], ...),  # type: ignore[valid-type]
         relations=(list[Annotated[relation, BeforeValidator(_as_relation)]], ...),  # type: ignore[valid-type]
     )
 

@@ -69,8 +69,8 @@ class PromptStep:
         listed = json.dumps(list(entities), ensure_ascii=False)
         question = self.question.format(title=excerpt.title, text=excerpt.text, entities=listed)
         shown = [{"role": "system", "content": self.instruction}]
-        for asked, answered in self.examples:
-            shown += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        for prompt, answer in self.examples:
+            shown += [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
         return [*shown, {"role": "user", "content": question}]
 
 
@@ -96,14 +96,15 @@ class PromptStyle:
     def __post_init__(self) -> None:
         forms = [GraphSchema if isinstance(step.schema, GraphSchema) else step.schema for step in self.steps]
         if forms not in ([Facts], [Entities, Facts], [GraphSchema]):
-            given = ", ".join(form.__name__ for form in forms) or "none"
+            form_names = ", ".join(form.__name__ for form in forms) or "none"
             allowed = "Facts, Entities then Facts, or a GraphSchema"
-            raise ValueError(f"Style {self.name!r}: its steps ask for {given}. Allowed: {allowed}.")
+            raise ValueError(f"Style {self.name!r}: its steps ask for {form_names}. Allowed: {allowed}.")
 
     @property
     def types(self) -> GraphSchema | None:
         """The schema, where its one step asks for types, descriptions, strengths and confidences."""
-        return schema if isinstance(schema := self.steps[0].schema, GraphSchema) else None
+        schema = self.steps[0].schema
+        return schema if isinstance(schema, GraphSchema) else None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
         """The style under a schema, in place of the worked examples, which would teach other types.
@@ -114,12 +115,13 @@ class PromptStyle:
             raise ValueError(f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'.")
         if not types:
             return self
-        said = []
+        sentences = []
         for kind, listed in (("type of an entity", types.entity_types), ("relation", types.relation_types)):
-            each = "; ".join(f"{name} ({about})" if about else name for name, about in listed.items())
-            said += [f"The {kind} is one of these, and what fits none is left out: {each}."] if listed else []
+            if listed:
+                listing = "; ".join(f"{name} ({about})" if about else name for name, about in listed.items())
+                sentences.append(f"The {kind} is one of these, and what fits none is left out: {listing}.")
         (step,) = self.steps
-        instruction = f"{step.instruction}\n{' '.join(said)}"
+        instruction = f"{step.instruction}\n{' '.join(sentences)}"
         return replace(self, steps=(replace(step, instruction=instruction, examples=(), schema=types),))
 
     @property
@@ -140,9 +142,9 @@ class PromptStyle:
                     yield Excerpt(row, passage.title, sentence.strip(), number)
 
 
-def _step(examples: list[list[str]], schema: str, **given: Any) -> PromptStep:
+def _step(examples: list[list[str]], schema: str, **fields: Any) -> PromptStep:
     schemas: dict[str, type[BaseModel] | GraphSchema] = {"Entities": Entities, "Facts": Facts, "Stated": GraphSchema()}
-    return PromptStep(examples=tuple((asked, answer) for asked, answer in examples), schema=schemas[schema], **given)
+    return PromptStep(examples=tuple((prompt, answer) for prompt, answer in examples), schema=schemas[schema], **fields)
 
 
 STYLES: Mapping[str, PromptStyle] = {
