@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -181,8 +182,8 @@ class GoldIndex:
 
     def _best_rows(self, holders: Sequence[Sequence[int]], lengths: Sequence[int]) -> GoldTarget | None:
         """The rows that hold most windows of a text; `holders` : window -> the rows that have it."""
-        counts = Counter(row for rows in holders for row in rows)
-        n_held = sum(bool(rows) for rows in holders)
+        counts = Counter(chain.from_iterable(holders))
+        n_held = sum(map(bool, holders))
         n_needed = FOUND_SHARE * len(holders)
         if not counts or n_held < n_needed:
             return None

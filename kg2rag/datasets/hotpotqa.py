@@ -98,11 +98,15 @@ def _judgements(
         else:
             supporting.append((paragraph.passage.doc_id, index))
         if paragraph is not None:
-            passages = paragraph.ids(pool.passages)
-            number = index if pool.passages == "sentence" else 0
-            if number in passages:
-                gold[passages[number]] = 1
+            gold |= _grades(paragraph, index, pool)
     return gold, supporting
+
+
+def _grades(paragraph: Paragraph, index: int, pool: Pool) -> dict[str, int]:
+    """The passage that holds a sentence of a paragraph, with grade 1; empty if no passage does."""
+    passages = paragraph.ids(pool.passages)
+    number = index if pool.passages == "sentence" else 0
+    return {passages[number]: 1} if number in passages else {}
 
 
 def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> DataError:

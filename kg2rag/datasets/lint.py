@@ -42,7 +42,8 @@ def lint(data: QADataset) -> pd.DataFrame:
 
 def info(data: QADataset) -> dict[str, object]:
     """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
-    corpus, questions = data.corpus, data.questions
+    corpus = data.corpus
+    questions = data.questions
     candidates = [len(question.candidates) for question in questions if question.candidates is not None]
     types = sorted(question.type or "unknown" for question in questions)
     hops = sorted("unknown" if question.hops is None else str(question.hops) for question in questions)
@@ -58,12 +59,16 @@ def info(data: QADataset) -> dict[str, object]:
         "candidates per question": _mean(candidates),
         "words per passage": _mean(_lengths(data)),
         "words per question": _mean([len(question.text.split()) for question in questions]),
-        "questions with answers": sum(bool(question.answers) for question in questions),
-        "questions with supporting sentences": sum(bool(question.supporting) for question in questions),
-        "questions with gold triples": sum(bool(question.triples) for question in questions),
+        "questions with answers": _n_with("answers", questions),
+        "questions with supporting sentences": _n_with("supporting", questions),
+        "questions with gold triples": _n_with("triples", questions),
         "graph files": sorted(data.graph_files),
         **_reference(data),
     }
+
+
+def _n_with(field: str, questions: Sequence[Question]) -> int:
+    return sum(bool(getattr(question, field)) for question in questions)
 
 
 def _reference(data: QADataset) -> dict[str, object]:
@@ -99,13 +104,18 @@ def _question_checks(data: QADataset) -> Iterator[Check]:
 
 def _answer_checks(data: QADataset) -> Iterator[Check]:
     yes_no = [question.id for question in data.questions if _is_yes_no(question)]
-    factual = [question for question in data.questions if question.answers and not _is_yes_no(question)]
+    factual = _answered_by_text(data.questions)
     repeating = (question.id for question in factual if _has_answer(normalise(question.text), question))
     yield "questions that contain their answer", "note", repeating
     yield "questions answered yes or no", "note", yes_no
     yield "questions without an answer", "note", (question.id for question in data.questions if not question.answers)
     elsewhere = (question.id for question in factual if not _has_answer(_gold_text(data, question), question))
     yield "questions whose answer stands in no gold passage", "note", elsewhere
+
+
+def _answered_by_text(questions: Sequence[Question]) -> list[Question]:
+    """The questions with an answer other than yes and no."""
+    return [question for question in questions if question.answers and not _is_yes_no(question)]
 
 
 def _is_yes_no(question: Question) -> bool:

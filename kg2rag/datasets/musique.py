@@ -8,7 +8,7 @@ is its type, and whose first digit is the number of hops; its decomposition name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -60,18 +60,13 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         pool.notes["unanswerable questions left out"] += 1
         return None
     passages = [_placed_id(paragraph, pool, where) for paragraph in record.paragraphs]
-    gold = dict[str, int]()
-    passage_of = dict[int, str]()
+    passage_of = _number_passages(record.paragraphs, passages, where)
     complete = True
-    for place, (paragraph, id_) in enumerate(zip(record.paragraphs, passages, strict=True)):
+    gold = dict[str, int]()
+    for paragraph, id_ in zip(record.paragraphs, passages, strict=True):
         if id_ is None:
             complete = complete and not paragraph.paragraph_text.strip()
-            continue
-        number = place if paragraph.idx is None else paragraph.idx
-        if number in passage_of:
-            raise DataError(f"{where}: two paragraphs have the idx {number}.")
-        passage_of[number] = id_
-        if paragraph.is_supporting:
+        elif paragraph.is_supporting:
             gold[id_] = 1
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
@@ -86,6 +81,18 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
         candidates=tuple(dict.fromkeys(passage_of.values())) if complete else None,
         chain=_chain(record, passage_of, gold),
     )
+
+
+def _number_passages(paragraphs: Sequence[Paragraph], ids: Sequence[str | None], where: str) -> dict[int, str]:
+    """The number of each paragraph in the pool -> its passage. DataError: two have the same number."""
+    passage_of = dict[int, str]()
+    for place, (paragraph, id_) in enumerate(zip(paragraphs, ids, strict=True)):
+        if id_ is not None:
+            number = place if paragraph.idx is None else paragraph.idx
+            if number in passage_of:
+                raise DataError(f"{where}: two paragraphs have the idx {number}.")
+            passage_of[number] = id_
+    return passage_of
 
 
 def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:

@@ -122,6 +122,13 @@ class Chunk(Record):
     text: Text
 
 
+def _select_listed(chunks: Sequence[Chunk], ids: Sequence[str]) -> list[Chunk]:
+    """The chunks with the ids of `CHUNK_LIST`, in the order of the corpus. DataError: an id that no chunk has."""
+    _require_listed(CHUNK_LIST, ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks})
+    listed = set(ids)
+    return [chunk for chunk in chunks if chunk.chunk_id in listed]
+
+
 def load_with_graph(options: LoadOptions) -> QADataset:
     """Read the folder of 2wiki-kg: corpus, questions and triples as JSONL.
 
@@ -137,11 +144,9 @@ def load_with_graph(options: LoadOptions) -> QADataset:
     path = locate(folder, ["questions.jsonl"], "2wiki-kg file")
     question_ids: list[str] | None = None
     if split == "test":
-        chunk_ids = files.lines(locate(folder, [CHUNK_LIST], "2wiki-kg file"))
+        covered = files.lines(locate(folder, [CHUNK_LIST], "2wiki-kg file"))
         question_ids = files.lines(locate(folder, [QUESTION_LIST], "2wiki-kg file"))
-        _require_listed(CHUNK_LIST, chunk_ids, "corpus.jsonl", {chunk.chunk_id for chunk in chunks})
-        covered = set(chunk_ids)
-        chunks = [chunk for chunk in chunks if chunk.chunk_id in covered]
+        chunks = _select_listed(chunks, covered)
     else:
         graphs = {kind: file for kind, file in graphs.items() if not kind.startswith(("triples", "entities"))}
     corpus = Corpus.from_passages(map(_passage, chunks))

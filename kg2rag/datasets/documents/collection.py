@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
@@ -25,6 +26,7 @@ from kg2rag.types import Corpus, Passage, QADataset
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 WIDE = 10
 """Passages of a section from which its heading names something in the first of them only: else it would be a hub."""
 COMMON = 4
@@ -99,16 +101,24 @@ def collect(
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
         raise DataError(f"{name}: no text in {len(entries)} files ({_reasons(notes)}). Read are {', '.join(endings)}.")
-    _choose_titles(rows, {id_: titles for entry in entries.values() for id_, titles in entry.titles.items()})
+    _choose_titles(rows, _merged(entry.titles for entry in entries.values()))
     _keep_naming_prose(rows)
-    resolve_links(rows, {id_: names for entry in entries.values() for id_, names in entry.names.items()})
-    passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
-    corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
+    resolve_links(rows, _merged(entry.names for entry in entries.values()))
+    corpus = _corpus_of(rows)
     report = pd.DataFrame([summary(entry, place) for place, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
     return Documents(name, corpus, (), source=source, report=report)
+
+
+def _merged(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    return dict(chain.from_iterable(mapping.items() for mapping in mappings))
+
+
+def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:
+    passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
+    return Corpus.from_passages(passages, [row["sentences"] for row in rows])
 
 
 def _reasons(counts: Counter[str]) -> str:

@@ -172,16 +172,18 @@ def _text_outside(body: Any, main: Any) -> str:
 
 
 def _remove_navigation(main: Any, left_out: list[str]) -> None:
-    most = _count(main) / 2
+    half = _count(main) / 2
     elements = main(True)
     menus = [element for element in elements if _may_be_menu(element) and _is_menu(element)]
-    for element in [*(element for element in elements if _is_navigation(element) or _is_furniture(element)), *menus]:
-        if element.decomposed:
-            continue
-        keeps = element.find(["main", "article", "h1"]) or _count(element) > most
-        if not keeps:
+    navigation = [element for element in elements if _is_navigation(element) or _is_furniture(element)]
+    for element in [*navigation, *menus]:
+        if not element.decomposed and not _holds_content(element, half):
             left_out.append(element.get_text(" "))
             element.decompose()
+
+
+def _holds_content(element: Any, n_words: float) -> bool:
+    return element.find(["main", "article", "h1"]) is not None or _count(element) > n_words
 
 
 def _classes(element: Any) -> frozenset[str]:
@@ -194,8 +196,6 @@ def _is_navigation(element: Any) -> bool:
     if element.name == "nav":
         return True
     fields = element.attrs
-    if not fields:
-        return False
     is_named = fields.get("role") in _NAVIGATION_ROLES or fields.get("id") == "toc"
     return is_named or not _NAVIGATION_CLASSES.isdisjoint(_classes(element))
 
@@ -205,8 +205,6 @@ def _is_furniture(element: Any) -> bool:
     if element.name in _FURNITURE_TAGS:
         return True
     fields = element.attrs
-    if not fields:
-        return False
     if fields.get("role") == "contentinfo" or fields.get("aria-hidden") == "true" or "data-template" in fields:
         return True
     classes = _classes(element)

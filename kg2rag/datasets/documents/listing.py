@@ -37,7 +37,8 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
     if not root.is_dir():
         return Listing([ListedFile(root, place_of(Path(root.name)))], 0)
     top = root.resolve()
-    listed, hidden = list[ListedFile](), 0
+    listed = list[ListedFile]()
+    hidden = 0
     for folder, names, files, error in _walk(root):
         if error:
             place = place_of(folder.relative_to(root))
@@ -47,8 +48,7 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
         listed += _listed(folder, files, root, top, is_folder=False)
     listed = [file for file in listed if leave_out is None or _resolved(file.path) != leave_out]
     listed.sort(key=lambda file: file.path.parts)
-    places = {file.place for file in listed if not file.reason}
-    return Listing([_without_sources(file, places) for file in listed], hidden)
+    return Listing(_mark_sources(listed), hidden)
 
 
 def _listed(folder: Path, names: list[str], root: Path, top: Path, *, is_folder: bool) -> Iterator[ListedFile]:
@@ -91,18 +91,27 @@ def _reason(path: Path, top: Path, *, is_folder: bool) -> str:
     try:
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
-            target = path.resolve()
-            if not target.exists():
-                return "a link that leads nowhere"
-            if not target.is_relative_to(top):
-                return "a link that leads out of the folder"
-            return "a link to a folder" if is_folder else ""
+            return _reason_of_link(path.resolve(), top, is_folder=is_folder)
     except (OSError, RuntimeError) as error:
         return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
     if is_folder:
         is_package = path.name in PACKAGE_FOLDERS or _is_environment(path)
         return "a folder of installed packages" if is_package else ""
     return "" if stat.S_ISREG(kind) else "no regular file"
+
+
+def _reason_of_link(target: Path, top: Path, *, is_folder: bool) -> str:
+    if not target.exists():
+        return "a link that leads nowhere"
+    if not target.is_relative_to(top):
+        return "a link that leads out of the folder"
+    return "a link to a folder" if is_folder else ""
+
+
+def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
+    """The files, Sphinx's sources among them with the reason that their pages are read."""
+    places = {file.place for file in files if not file.reason}
+    return [_without_sources(file, places) for file in files]
 
 
 def _without_sources(file: ListedFile, places: set[str]) -> ListedFile:

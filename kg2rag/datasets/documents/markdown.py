@@ -186,18 +186,24 @@ def _parse(text: str) -> list[Token]:
     tokens = _markdown().parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
-    raw = [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline")]
+    _clean_html([*tokens, *inline])
+    _show_wiki_links(inline)
+    return tokens
+
+
+def _clean_html(tokens: Iterable[Token]) -> None:
+    """Leave only those tags in raw HTML that hide nothing."""
+    raw = [token for token in tokens if token.type in ("html_block", "html_inline")]
     closed = _closed_tags(token.content for token in raw)
     for token in raw:
         token.content = _safe_html(token.content, closed)
-    _show_wiki_links([token for token in inline if token.type == "text" and "[[" in token.content])
-    return tokens
 
 
 def _show_wiki_links(tokens: Iterable[Token]) -> None:
     for token in tokens:
-        token.type = "html_inline"
-        token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
+        if token.type == "text" and "[[" in token.content:
+            token.type = "html_inline"
+            token.content = _WIKI_LINK.sub(_wiki_anchor, escape(token.content, quote=False))
 
 
 def _expand_directive(token: Token) -> list[Token]:
@@ -216,11 +222,14 @@ def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
     opened = Counter[str]()
     for piece in pieces:
         for end, name, attributes in _TAG.findall(_COMMENT.sub("", piece)):
-            if not attributes.endswith("/"):
-                opened[name.lower()] += -1 if end else 1
-            else:
-                opened[name.lower()] += 0
+            opened[name.lower()] += _change_of_open_tags(end, attributes)
     return frozenset(name for name, count in opened.items() if count == 0 and name in _HTML_TAGS)
+
+
+def _change_of_open_tags(end: str, attributes: str) -> int:
+    if attributes.endswith("/"):
+        return 0
+    return -1 if end else 1
 
 
 def _safe_html(html: str, closed: frozenset[str]) -> str:

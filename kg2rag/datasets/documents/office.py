@@ -189,7 +189,8 @@ class _Walker:
     """The blocks below an element; `targets` : id of a hyperlink's relation -> its target."""
 
     def __init__(self, level: Levels, targets: Mapping[str, str]) -> None:
-        self.level, self.targets = level, targets
+        self.level = level
+        self.targets = targets
 
     def blocks(self, element: Any) -> Iterator[Block]:
         """The blocks of an element's children, in order."""
@@ -218,13 +219,17 @@ class _Walker:
         cells = [list(self.blocks(cell)) for cell in row if local_name(cell) in _CELLS]
         blocks = list(chain.from_iterable(cells))
         has_headings = any(block.level for block in blocks)
-        has_tables = any(True for _ in named(row, "tbl", "table"))
+        has_tables = next(named(row, "tbl", "table"), None) is not None
         if len(cells) <= 1 or has_headings or has_tables:
             yield from blocks
             return
-        text = " | ".join(" ".join(block.text for block in cell) for cell in cells).strip(" |")
+        text = " | ".join(map(_text_of, cells)).strip(" |")
         if text:
             yield Block(text, links=tuple(chain.from_iterable(block.links for block in blocks)))
+
+
+def _text_of(blocks: list[Block]) -> str:
+    return " ".join(block.text for block in blocks)
 
 
 class _Paragraph:
@@ -234,8 +239,11 @@ class _Paragraph:
     """
 
     def __init__(self, targets: Mapping[str, str], *, has_loose_text: bool) -> None:
-        self.targets, self.has_loose_text = targets, has_loose_text
-        self.pieces, self.links, self.holders = list[str](), list[Link](), list[Any]()
+        self.targets = targets
+        self.has_loose_text = has_loose_text
+        self.pieces = list[str]()
+        self.links = list[Link]()
+        self.holders = list[Any]()
 
     def add(self, element: Any) -> None:
         """Add the text below an element."""

@@ -148,7 +148,8 @@ class _LineJoiner:
     """Joins lines to blocks, page by page; `counts` : the letters of a line -> how many lines have them."""
 
     def __init__(self, *, by_lines: bool, counts: Mapping[str, int]) -> None:
-        self.by_lines, self.counts = by_lines, counts
+        self.by_lines = by_lines
+        self.counts = counts
         self.blocks = list[Block]()
         self.left_out = list[str]()
         self._lines = list[str]()
@@ -157,8 +158,7 @@ class _LineJoiner:
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
         """Add the lines of a page, each with its level as a heading."""
-        widths = sorted(len(line) for line, _ in lines)
-        width = widths[len(widths) * 3 // 4] if widths else 0
+        width = _third_quartile([len(line) for line, _ in lines])
         for line, level in lines:
             if level or not line or _BULLET.match(line):
                 self.end_paragraph()
@@ -167,11 +167,16 @@ class _LineJoiner:
             elif level:
                 self._add_heading(line, level, page)
             elif line:
-                self._page = self._page if self._lines else page
-                self._last_page = page
-                self._lines.append(line)
-                if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph
-                    self.end_paragraph()
+                self._add_line(line, page, width)
+
+    def _add_line(self, line: str, page: int, width: int) -> None:
+        """Add a line of a paragraph; one that ends a sentence far from the `width` of the page is its last."""
+        if not self._lines:
+            self._page = page
+        self._last_page = page
+        self._lines.append(line)
+        if _ENDS.search(line) and len(line) < 0.8 * width:
+            self.end_paragraph()
 
     def _is_entry(self, line: str, level: int) -> bool:
         """Whether a line is an entry of a table of contents, whose heading comes again as such."""
@@ -194,6 +199,10 @@ class _LineJoiner:
         if self.by_lines and previous is not None and previous.level == level and not line[:1].isdigit():
             line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
+
+
+def _third_quartile(widths: list[int]) -> int:
+    return sorted(widths)[len(widths) * 3 // 4] if widths else 0
 
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:

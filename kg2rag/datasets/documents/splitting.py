@@ -76,7 +76,8 @@ class Splitter:
     def passages(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> list[PassageRow]:
         """The passages of a document."""
         rows = list[PassageRow]()
-        for headings, section in _sections(blocks):
+        for path, section in _sections(blocks):
+            headings = [heading.text for heading in path]
             for packed in self._pack(self._divide(section)):
                 rows.append(_row(title, headings, packed, metadata))
         for position, row in enumerate(rows):
@@ -137,34 +138,38 @@ def cut_text(text: str, limit: int) -> Iterator[str]:
         yield text[start:]
 
 
-def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]]:
-    """The blocks under each heading, with the headings above them.
+def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block]]]:
+    """The headings above each section, and its blocks.
 
     A heading with nothing below it, and one too long for a heading, is text: of the section that follows.
     """
-    path, section = list[Block](), list[Block]()
+    path = list[Block]()
+    section = list[Block]()
     orphans = list[Block]()  # headings that have nothing below them
     is_bare = False  # the last heading has nothing below it so far
     for block in blocks:
-        level = block.level if len(block.text) <= HEADING_CHARACTERS else 0
+        level = _heading_level(block)
         if not level:
             section += [*orphans, block._replace(level=0)]
-            orphans, is_bare = [], False
+            orphans = []
+            is_bare = False
             continue
         if section:
-            yield [heading.text for heading in path], section
+            yield path, section
             section = []
-        while path and path[-1].level >= level:
-            last = path.pop()
-            if is_bare:
-                orphans.append(last._replace(level=0))
-            is_bare = False
-        path.append(block)
+        if is_bare and path[-1].level >= level:
+            orphans.append(path[-1]._replace(level=0))
+        path = [*(heading for heading in path if heading.level < level), block]
         is_bare = True
     if is_bare:
         orphans.append(path.pop()._replace(level=0))
-    if section or orphans:
-        yield [heading.text for heading in path], [*section, *orphans]
+    section += orphans
+    if section:
+        yield path, section
+
+
+def _heading_level(block: Block) -> int:
+    return block.level if len(block.text) <= HEADING_CHARACTERS else 0
 
 
 def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]) -> PassageRow:
