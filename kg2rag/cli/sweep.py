@@ -85,6 +85,7 @@ def reproduce(
     data: Path = opt(..., "The folder with the data folders that the ledgers name."),
     only: str = opt("", "Run only rows whose ledger/system/set contains this."),
     out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
+    allow_host: list[str] | None = opt(None, "Host of an endpoint that a ledger may name; may be repeated."),
 ) -> None:
     """Compare published results with ours, as far as they can be run here: difference, tolerance, verdict."""
     from kg2rag.compute import check_outputs, write_output
@@ -96,7 +97,8 @@ def reproduce(
         if out.suffix not in (".csv", ".md"):
             raise ValueError(f"--out {out}: the table is written as .csv or .md.")
         check_outputs(out.parent, [out.name])
-    result = run([Ledger.read(file) for file in _ledger_files(ledgers)], data, only=only)
+    read = [Ledger.read(file) for file in _ledger_files(ledgers)]
+    result = run(read, data, only=only, hosts=allow_host or ())
     print_rich(result)
     for group, counts in result.summary().items():
         print_line(f"{group}: {', '.join(f'{count} {name}' for name, count in counts.items())}")

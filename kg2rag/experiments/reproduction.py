@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -20,6 +20,7 @@ import pandas as pd
 from rich.console import Group
 
 from kg2rag.compute import SentenceEncoder
+from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.evaluation import evaluate
@@ -172,18 +173,27 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     return ["" if math.isnan(value) else f"{value:{sign}.{digits}f}" for value in rounded]
 
 
-def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
+def reproduce(
+    ledgers: Sequence[Ledger],
+    data: Path | str,
+    *,
+    only: str = "",
+    hosts: Collection[str] = (),
+    progress: bool = True,
+) -> Reproduction:
     """Run what can be run of some ledgers.
 
     data : the folder below which the runs' folders lie.
     only : rows whose "ledger/system/set" contains this, whatever the case; by default all.
+    hosts : the hosts of endpoints that the ledgers may name; passages and questions would be sent to them.
 
     ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """
     root = Path(data)
     wanted = _rows_to_run(ledgers, only)
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
-    scores = _scores(runs, root, progress=progress)
+    with allowed_hosts(hosts):
+        scores = _scores(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
     return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))

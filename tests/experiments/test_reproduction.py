@@ -98,6 +98,14 @@ def result(ledger: Ledger, tmp_path: Path) -> Reproduction:
     return reproduce([ledger], tmp_path, progress=False)
 
 
+def test_a_host_that_a_ledger_names_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    parameters = 'parameters = { linker = "llm(m@http://other.example/v1)" }\nas_published = "so"'
+    naming = f'system = "graph_augmented"\n{parameters}'
+    (tmp_path / "paper.toml").write_text(LEDGER.replace('system = "dense"', naming, 1))
+    with pytest.raises(ValueError, match=r"allow-host other\.example"):
+        reproduce([Ledger.read(tmp_path / "paper.toml")], tmp_path, progress=False)
+
+
 def test_ours_theirs_and_the_difference(result: Reproduction) -> None:
     recall = result.frame.iloc[0]
     assert recall["ours"] - recall["theirs"] == pytest.approx(recall["difference"])
