@@ -1,14 +1,12 @@
-"""`kg2rag ask`, `explain`, `context` and `answer`, as a user starts them; the reader is on loopback."""
+"""`kg2rag ask`, `explain` and `context`, as a user starts them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from click.testing import Result
-from llm_server import serving
 from typer.testing import CliRunner
 
 from kg2rag.cli import app
@@ -56,30 +54,6 @@ def test_a_context_is_of_one_system(store: Path) -> None:
     assert isinstance(done.exception, ValueError)
     assert "bm25, dense" in str(done.exception)
     assert "--system" in str(done.exception)
-
-
-def test_answers_are_scored_by_system_and_written(store: Path, tmp_path: Path) -> None:
-    def fault(prompt: str, before: int) -> str | None:
-        return "empty" if "identity" in prompt.lower() else None
-
-    with serving(lambda _: "BackgroundTasks", fault) as server:
-        model = ("--base-url", server.url, "--model", "tiny", "--api-key-env", "none")
-        options = ("--systems", "bm25,pattern", "--limit", "4", "--tokens", "300", "--graph-tokens", "0")
-        options += ("--out", str(tmp_path / "out"))
-        done = run(store, "answer", "bundled", *options, *model)
-        before = server.requests.total()
-        run(store, "answer", "bundled", *options, *model)
-        assert server.requests.total() == before  # kept, unusable ones included
-    table = pd.read_csv(tmp_path / "out" / "answers.csv", index_col="system")
-    assert table.index.tolist() == ["bm25", "pattern"]
-    assert done.exit_code == (3 if table["failed"].any() else 0)
-    assert f"Answers and contexts: {tmp_path / 'out'}" in done.stdout
-    assert len(pd.read_parquet(tmp_path / "out" / "answers.parquet")) == 8
-
-
-def test_a_reader_needs_an_endpoint(store: Path) -> None:
-    done = run(store, "answer", "bundled")
-    assert "A reader asks a language model: give --base-url and --model." in str(done.exception)
 
 
 def test_the_hits_of_a_folder_have_file_heading_and_text(tmp_path: Path) -> None:
