@@ -8,7 +8,17 @@ import studies
 
 from kg2rag.retrievers.systems import SYSTEMS
 
-REPORTED = {"musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500", "cosqa-500", "scifact", "docs", "medical", "news"}
+REPORTED = {
+    "musique-100",
+    "hotpotqa-300",
+    "2wiki-1000",
+    "2wiki-kg-500",
+    "cosqa-500",
+    "scifact",
+    "docs",
+    "medical",
+    "news",
+}
 
 
 def test_what_was_chosen_names_a_system_its_questions_and_the_variants() -> None:
