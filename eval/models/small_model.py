@@ -128,8 +128,10 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
 
 
 def stored_replies(store: Store) -> list[dict[str, Any]]:
-    """The replies in a store, in the order in which they came."""
+    """The replies in a store, in the order in which they came; none if no request has brought one."""
     with sqlite3.connect(store.root / "answers.sqlite") as opened:
+        if not opened.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
+            return []
         rows = opened.execute("SELECT value FROM entries ORDER BY rowid").fetchall()
     return [json.loads(value) for (value,) in rows]
 
