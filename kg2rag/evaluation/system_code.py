@@ -64,15 +64,18 @@ def _imported_by(module: str) -> frozenset[str]:
         name = waiting.pop()
         if name not in modules and name not in CATALOGUES and _is_in_rooms(name):
             modules.add(name)
-            waiting += [*imported_modules(name), *_named_in(name)]
+            waiting += _references(name)
     return frozenset(modules)
 
 
-def _named_in(module: str) -> list[str]:
-    """The modules of the components that a module names as "package.module:Class", as tables of linkers do."""
-    files = [file for file in _files_of(module) if file.suffix == ".py"]
-    names_of_files = [_COMPONENT.findall(file.read_text(encoding="utf-8")) for file in files]
-    return [name for names in names_of_files for name in names]
+@cache
+def _references(module: str) -> list[str]:
+    """The modules that one imports, and those of the components that it names as "package.module:Class"."""
+    names = imported_modules(module)
+    for file in _files_of(module):
+        if file.suffix == ".py":
+            names += _COMPONENT.findall(file.read_text(encoding="utf-8"))
+    return names
 
 
 def _is_in_rooms(module: str) -> bool:
