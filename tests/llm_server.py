@@ -10,20 +10,24 @@ import json
 import random
 import select
 import socket
+import sqlite3
 import struct
 import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
 MORE_FAULTS = ("429 plain", "429 dated", "503", "half")
 """What the client retries, too; the first two without Retry-After and with a date in it."""
+STREAM_FAULTS = ("interrupted", "unended")
+"""Of streams whose connection is broken off after their end mark: before the answer is over, and when it is."""
 MODEL_FAULTS = ("wrong schema", "prose", "half an answer", "length", "empty")
 """What the model does wrong, and the client does not retry."""
 Fault = Callable[[str, int], str | None]
@@ -178,6 +182,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
         elif fault in ("slow", "reset", "half"):
             self._break_off(fault)
+        elif fault in STREAM_FAULTS and self.as_events:
+            self._end_stream(prompt, body, is_over=fault == "unended")
         elif fault == "202":
             self._send('{"status": "queued"}', status=202)
         elif fault in unread:
@@ -191,9 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "empty": "",
                 "refusal": None,
             }
-            with self.server.lock:
-                self.server.answered[prompt] += 1
-                self.server.paid[body] += 1
+            self._count(prompt, body)
             finish = fault if fault in ("length", "content_filter") else "stop"
             refusal = "I cannot help with that." if fault == "refusal" else None
             answer = self._completion(faulty.get(str(fault), reply), finish, fault != "uncounted", refusal)
@@ -210,6 +214,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
         else:
             self._send(self._completion("never seen"), promised=10_000)
+        self.close_connection = True
+
+    def _count(self, prompt: str, body: str) -> None:
+        with self.server.lock:
+            self.server.answered[prompt] += 1
+            self.server.paid[body] += 1
+
+    def _end_stream(self, prompt: str, body: str, *, is_over: bool) -> None:
+        events = as_events(self._completion(self.server.reply(prompt)))
+        if is_over:
+            self._count(prompt, body)
+        else:
+            events = "".join(events.splitlines(keepends=True)[:4]) + "data: [DONE]\n\n"
+        self._send(events, kind="text/event-stream", promised=10_000)
         self.close_connection = True
 
     def _completion(
@@ -248,6 +266,17 @@ def as_events(completion: str) -> str:
     events.append({**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
     events.append({**about, "choices": [], "usage": usage})
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+def kept_answers(store: Path) -> list[dict[str, Any]]:
+    """The answers in a folder of a store, in the order in which they came."""
+    file = store / "answers.sqlite"
+    if not file.exists():
+        return []
+    with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
+        rows = opened.execute("SELECT value FROM entries ORDER BY rowid").fetchall()
+        return [json.loads(value) for (value,) in rows]
+    return []
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:

@@ -30,7 +30,6 @@ import kg2rag
 from kg2rag.answers.context import assemble
 from kg2rag.compute import Store
 from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, Usage
-from kg2rag.llm.extraction import ExtractionPlan
 from kg2rag.llm.questions import plan_questions, questions_from
 from kg2rag.llm.replies import CallPlan
 from kg2rag.text.records import sha256
@@ -66,7 +65,8 @@ class Spent(NamedTuple):
 
     def since(self, earlier: Spent) -> Spent:
         """What was spent after an earlier look."""
-        return Spent(*(after - before for after, before in zip(self, earlier, strict=True)))
+        prompts, answers, seconds = earlier
+        return Spent(self.prompt_tokens - prompts, self.completion_tokens - answers, self.seconds - seconds)
 
 
 def main() -> None:
@@ -109,6 +109,7 @@ def print_table(base_url: str, options: argparse.Namespace, folder: Path) -> Non
             max_tokens=options.max_tokens,
             timeout=600.0,
             concurrency=1,
+            extra={"stream": False},  # this server counts no tokens of a stream
             store=Store(folder / name.replace(" ", "-")),
         )
         with warnings.catch_warnings():
@@ -152,25 +153,24 @@ def write_replies(replies: Sequence[dict[str, Any]], file: Path) -> None:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def as_text(plan: CallPlan | ExtractionPlan, calls: int) -> str:
+def as_text(plan: CallPlan) -> str:
     """The tokens and seconds of a plan, and its requests."""
-    if isinstance(plan, ExtractionPlan):
-        tokens = plan.total("prompt_tokens"), plan.total("completion_tokens")
-    else:
-        tokens = plan.prompt_tokens, plan.completion_tokens
     seconds = "?" if plan.seconds is None else f"{plan.seconds:.0f}"
-    return f"{tokens[0]:,} + {tokens[1]:,}, {seconds} s ({calls} calls)"
+    return f"{plan.prompt_tokens:,} + {plan.completion_tokens:,}, {seconds} s ({plan.calls} calls)"
 
 
 class ExtractionPath:
-    """A style of extraction."""
+    """A style of extraction.
 
-    def __init__(self, style: str) -> None:
-        self.style = style
+    `calls` : requests that a step sends for each passage, about.
+    """
+
+    def __init__(self, style: str, calls: int = 1) -> None:
+        self.style, self.calls = style, calls
 
     def ask(self, model: ChatModel, data: Any, kb: Any, number: int) -> Outcome:  # noqa: ARG002
         """Extract from some passages."""
-        source = PromptedTriples(model, self.style, number)
+        source = PromptedTriples(model, self.style, number // self.calls)
         run = source.run(data.corpus)
         outcome = Outcome({}, [str(failure) for failure in run.failures])
         for step in source.plan(data.corpus).steps:
@@ -183,8 +183,8 @@ class ExtractionPath:
 
     def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:  # noqa: ARG002
         """The plan for some passages."""
-        plan = PromptedTriples(model, self.style, number).plan(data.corpus)
-        return as_text(plan, plan.total("to_ask"))
+        plan = PromptedTriples(model, self.style, number // self.calls).plan(data.corpus)
+        return as_text(plan.whole)
 
 
 class QueryPath:
@@ -264,13 +264,13 @@ class ReaderPath:
     def plan(self, model: ChatModel, data: Any, kb: Any, number: int) -> str:
         """The plan for some questions."""
         plan = Reader(model).plan(*self.contexts(data, kb, number))
-        return as_text(plan, plan.calls)
+        return as_text(plan)
 
 
 PATHS: dict[str, Any] = {
     "openie": ExtractionPath("openie"),
     "typed": ExtractionPath("typed"),
-    "kg2rag": ExtractionPath("kg2rag"),
+    "kg2rag": ExtractionPath("kg2rag", calls=3),
     "reranker, 5 passages": QueryPath(reranking),
     "question writing and checks": QuestionPath(),
     "query weights": QueryPath(weighing),

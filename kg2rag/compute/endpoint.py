@@ -86,6 +86,10 @@ class Exchange(Generic[Parsed]):
     def after(self, reply: Parsed | None, *, refused: bool) -> None:
         """Called after each response with its reply, None for one that was refused (HTTP 4xx, 5xx) or damaged."""
 
+    def is_whole(self, content: bytearray) -> bool:  # noqa: ARG002
+        """Whether nothing is lacking in a body whose connection ended before it did."""
+        return False
+
     def is_final(self, message: str) -> bool:  # noqa: ARG002
         """Whether an error of the server (HTTP 5xx) would come again for the same request."""
         return False

@@ -46,12 +46,12 @@ class _BoundedStream(httpx2.SyncByteStream):
 
     def __init__(self, stream: httpx2.SyncByteStream, max_bytes: int) -> None:
         self.stream, self.max_bytes = stream, max_bytes
+        self.content = bytearray()
 
     def __iter__(self) -> Iterator[bytes]:
-        size = 0
         for part in self.stream:
-            size += len(part)
-            if size > self.max_bytes:
+            self.content += part
+            if len(self.content) > self.max_bytes:
                 raise _NotRepeatedError("response", f"the reply is longer than {self.max_bytes:,} bytes")
             yield part
 
@@ -150,8 +150,12 @@ class _HttpClient(openai.DefaultHttpxClient):
             reason = f"the reply is compressed ({encoding}), although that was not allowed, and is not read"
             raise _NotRepeatedError("response", reason, response.status_code)
         assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = _BoundedStream(response.stream, exchange.max_bytes)
-        response.read()
+        body = response.stream = _BoundedStream(response.stream, exchange.max_bytes)
+        try:
+            response.read()
+        except httpx2.RemoteProtocolError:  # the connection ended first
+            if not (response.is_success and exchange.is_whole(body.content)):
+                raise
         if not response.is_success:
             exchange.after(None, refused=True)
             if response.status_code >= 500 and exchange.is_final(response.text):
@@ -160,9 +164,9 @@ class _HttpClient(openai.DefaultHttpxClient):
             return
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         try:
-            exchange.reply = exchange.read(response.content, events)
+            exchange.reply = exchange.read(bytes(body.content), events)
         except (ValueError, LookupError, TypeError):  # a body of another form
-            exchange.damage = response.text
+            exchange.damage = body.content.decode("utf-8", "replace")
             response.status_code = _BAD_GATEWAY
         exchange.after(exchange.reply, refused=False)
 

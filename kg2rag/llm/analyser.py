@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from kg2rag.compute import Store
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.llm.chat_model import ChatModel, NamedOptions, ask_each, chat_model, name_of, unusable
+from kg2rag.llm.chat_model import ChatModel, ask_each, chat_model, name_of, unusable
 from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import Completion, quoted
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import QueryAnalysis
@@ -87,5 +87,5 @@ def named(
     body: Mapping[str, Any] | None = None,
 ) -> LLMAnalyser:
     """The analyser of a model by name, "MODEL@BASE_URL", whose answers a store keeps."""
-    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
-    return LLMAnalyser(chat_model(model, store, options))
+    options = (max_tokens, concurrency, timeout, structured, body)
+    return LLMAnalyser(chat_model(model, store, *options))

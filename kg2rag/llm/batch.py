@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
@@ -12,6 +12,8 @@ from kg2rag.llm.replies import CompletionError, Failure, Outcome
 TRIAL = 10
 """Replies after which a high share of unusable ones is reported."""
 MAX_UNUSABLE_SHARE = 0.2
+MIN_ANNOUNCED = 20
+"""Requests that are announced if so many are left after these replies."""
 MAX_EXAMPLES = 3
 MAX_EQUAL_FAILURES = 10
 """Equal failures one after the other, after which nothing more is sent."""
@@ -33,6 +35,7 @@ class Batch:
     concurrency : requests at a time.
     repeats_slow : whether requests that timed out are sent once more, one at a time, after all others.
     done : called after each outcome.
+    announce : called with the first outcomes and the number of requests that are left, if those are many.
     """
 
     def __init__(
@@ -43,9 +46,10 @@ class Batch:
         *,
         repeats_slow: bool,
         done: Callable[[], object],
+        announce: Callable[[Collection[Outcome], int], object],
     ) -> None:
         self.ask, self.names, self.concurrency = ask, names, concurrency
-        self.repeats_slow, self.done = repeats_slow, done
+        self.repeats_slow, self.done, self.announce = repeats_slow, done, announce
         self.outcomes: dict[str, Outcome] = {}
 
     def run(self) -> dict[str, Outcome]:
@@ -57,6 +61,9 @@ class Batch:
         """
         self._send(self.names[:TRIAL])
         warn_of_unusable(self.outcomes.values(), len(self.names))
+        left = len(self.names) - len(self.outcomes)
+        if left >= MIN_ANNOUNCED:
+            self.announce(self.outcomes.values(), left)
         self._send(self.names[TRIAL:])
         if self.repeats_slow:
             self._send_slow()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -30,6 +31,7 @@ from kg2rag.llm.replies import (
     CompletionError,
     Failure,
     Outcome,
+    Pair,
     Reply,
     UnansweredQueryError,
     Usage,
@@ -130,76 +132,84 @@ class ChatModel:
         equal failures in a row. If more than a fifth of the first ten replies are unusable, `UnusableRepliesWarning`
         shows three of them before the others are sent.
         """
-        if schema is None or isinstance(schema, type):
-            schemas: Sequence[type[BaseModel] | None] = [schema] * len(prompts)
-        else:
-            schemas = schema
-        bodies = [self.request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)]
-        names = [json.dumps(body, sort_keys=True) for body in bodies]
-        distinct = dict(zip(names, bodies, strict=True))
-        schema_of = dict(zip(names, schemas, strict=True))
-        outcomes: dict[str, Outcome] = {}
-        for name, reply in zip(distinct, self._kept(list(distinct.values())), strict=True):
-            if reply is not None:
-                outcomes[name] = read_reply(reply, schema_of[name], cached=True)
+        schemas = [schema] * len(prompts) if schema is None or isinstance(schema, type) else schema
+        requests = [self._request(prompt, form) for prompt, form in zip(prompts, schemas, strict=True)]
+        distinct = {request.key: request for request in requests}
+        outcomes = self._stored(list(distinct.values()))
         with progress_bar(len(distinct), progress, "prompt") as bar:
             bar.update(len(outcomes))
+
+            def announce(first: Collection[Outcome], left: int) -> None:
+                if not bar.disable:
+                    bar.write(f"{progress}: {self._rest(first, left)}", sys.stderr)
+
             batch = Batch(
-                lambda name: self._outcome(distinct[name], schema_of[name]),
-                [name for name in distinct if name not in outcomes],
+                lambda key: self._outcome(distinct[key]),
+                [key for key in distinct if key not in outcomes],
                 self.requests_at_a_time,
                 repeats_slow=self.retries > 0,
                 done=bar.update,
+                announce=announce,
             )
             outcomes |= batch.run()
         fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
-        return [fresh.pop(name) if name in fresh else replace(outcomes[name], cached=True) for name in names]
+        keys = [request.key for request in requests]
+        return [fresh.pop(key) if key in fresh else replace(outcomes[key], cached=True) for key in keys]
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
-        (reply,) = self._kept([self.request(prompt, schema)])
-        return None if reply is None else read_reply(reply, schema, cached=True)
+        request = self._request(prompt, schema)
+        return self._stored([request]).get(request.key)
 
     def plan(self, prompts: Sequence[Prompt], schema: type[BaseModel] | None = None, *, answer_tokens: int) -> CallPlan:
         """What `complete_many` would send, without sending it.
 
         Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an answer.
         """
-        bodies = {request_key(body): body for body in (self.request(prompt, schema) for prompt in prompts)}
-        replies = self._kept(list(bodies.values()))
-        unsent = [body for body, reply in zip(bodies.values(), replies, strict=True) if reply is None]
+        requests = {request.key: request for request in (self._request(prompt, schema) for prompt in prompts)}
+        stored = self._stored(list(requests.values()))
+        unsent = [request.body for key, request in requests.items() if key not in stored]
         texts = [message["content"] for body in unsent for message in body["messages"]]
         tokens = sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(unsent))
-        times = [reply.seconds for reply in replies if reply is not None and reply.seconds is not None]
-        return self.call_plan(len(unsent), len(bodies) - len(unsent), (tokens, answer_tokens * len(unsent)), times)
+        return self.call_plan(len(unsent), stored.values(), (tokens, answer_tokens * len(unsent)))
 
-    def call_plan(self, calls: int, stored: int, tokens: tuple[int, int], times: Sequence[float]) -> CallPlan:
-        """A plan with its cost and, from the seconds of stored answers, its duration."""
+    def call_plan(self, calls: int, stored: Collection[Outcome], tokens: Pair) -> CallPlan:
+        """A plan of so many requests, with its cost and, from the seconds of stored outcomes, its duration."""
+        times = [outcome.seconds for outcome in stored if outcome.seconds is not None]
         seconds = None
         if not calls:
             seconds = 0.0
         elif times:
             seconds = calls * sum(times) / len(times) / self.requests_at_a_time
-        return CallPlan(calls, stored, *tokens, seconds, cost_of(tokens, (self.prompt_price, self.completion_price)))
+        cost = cost_of(tokens, (self.prompt_price, self.completion_price))
+        return CallPlan(calls, len(stored), *tokens, seconds, cost)
 
-    def usage(self, outcomes: Sequence[Outcome]) -> Usage:
+    def _rest(self, outcomes: Collection[Outcome], calls: int) -> CallPlan:
+        """What so many further requests would take, by the outcomes of the first."""
+        counts = self.usage(outcomes)
+        share = calls / len(outcomes)
+        tokens = [n if n is None else round(share * n) for n in (counts.prompt_tokens, counts.completion_tokens)]
+        return self.call_plan(calls, outcomes, (tokens[0], tokens[1]))
+
+    def usage(self, outcomes: Collection[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
         return Usage.of(outcomes, (self.prompt_price, self.completion_price))
 
-    def _outcome(self, body: Body, schema: type[BaseModel] | None) -> Outcome:
+    def _outcome(self, request: _Request) -> Outcome:
         """The outcome of a request: another thread or process that has sent it already is waited for, and not paid."""
-        with claimed(self.store.root, f"answer {request_key(body, self.again)}"):
-            (stored,) = self._kept([body])
-            if stored is not None:
-                return read_reply(stored, schema, cached=True)
+        with claimed(self.store.root, f"answer {request.key}"):
+            stored = self._stored([request])
+            if stored:
+                return stored[request.key]
             try:
-                reply = self._connection.ask(body)
+                reply = self._connection.ask(request.body)
             except CompletionError as error:
                 return self._advised(error.failure)
-            cut_at = reply.max_tokens if reply.is_cut else None
-            key = request_key(body, self.again, cut_at=cut_at)
+            key = request.key
+            if reply.is_cut:
+                key = request_key(request.body, self.again, cut_at=reply.max_tokens)
             self._answers.keep([(key, reply.model_dump_json().encode())])
-        return read_reply(reply, schema, cached=False)
+        return read_reply(reply, request.schema, cached=False)
 
     def _advised(self, failure: Failure) -> Failure:
         """A failure whose reason names the options that help against a time-out."""
@@ -227,19 +237,21 @@ class ChatModel:
         again["max_tokens"] = 2 * sampling.get("max_tokens", 0)
         return {name: max(value, again[name]) for name, value in sampling.items()}
 
-    def _kept(self, bodies: Sequence[Body]) -> list[Reply | None]:
-        """The stored answer to each request: one that is finished, or one that was cut at the same limit."""
-        limits = [token_limit(body) for body in bodies]
-        pairs = [
-            (request_key(body, self.again), request_key(body, self.again, cut_at=limit))
-            for body, limit in zip(bodies, limits, strict=True)
-        ]
-        values = self._answers.find([key for pair in pairs for key in pair])
-        replies: list[Reply | None] = []
-        for pair, limit in zip(pairs, limits, strict=True):
-            stored = [Reply.model_validate_json(values[key]) for key in pair if key in values]
-            replies.append(next((reply for reply in stored if reply.is_valid(limit)), None))
-        return replies
+    def _request(self, prompt: Prompt, schema: type[BaseModel] | None) -> _Request:
+        body = self.request(prompt, schema)
+        cut_key = request_key(body, self.again, cut_at=token_limit(body))
+        return _Request(body, schema, request_key(body, self.again), cut_key)
+
+    def _stored(self, requests: Sequence[_Request]) -> dict[str, Outcome]:
+        """Key -> the outcome of an answer in the store: one that is finished, or one that was cut at the same limit."""
+        values = self._answers.find([key for request in requests for key in (request.key, request.cut_key)])
+        outcomes: dict[str, Outcome] = {}
+        for request in requests:
+            for key in (request.cut_key, request.key):
+                reply = Reply.model_validate_json(values[key]) if key in values else None
+                if reply is not None and reply.is_valid(token_limit(request.body)):
+                    outcomes[request.key] = read_reply(reply, request.schema, cached=True)
+        return outcomes
 
     @property
     def _answers(self) -> KeyedFile:
@@ -253,6 +265,15 @@ class ChatModel:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_connection"}
+
+
+class _Request(NamedTuple):
+    """What is sent, what its answer must fit, and the names of its answer in the store: finished, and cut."""
+
+    body: Body
+    schema: type[BaseModel] | None
+    key: str
+    cut_key: str
 
 
 def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str:
@@ -286,27 +307,25 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
     return messages
 
 
-class NamedOptions(NamedTuple):
-    """The options of a model that is named as `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
-
-    max_tokens: int | None = 512
-    concurrency: int | None = None
-    timeout: float = TIMEOUT_SECONDS
-    structured: Structured = "json_schema"
-    body: Mapping[str, Any] | None = None
-
-
-def chat_model(name: str, store: Store, options: NamedOptions) -> ChatModel:
-    """The model of "MODEL@BASE_URL", whose answers a store keeps; see `endpoint_of`."""
+def chat_model(
+    name: str,
+    store: Store,
+    max_tokens: int | None,
+    concurrency: int | None,
+    timeout: float,
+    structured: Structured,
+    body: Mapping[str, Any] | None,
+) -> ChatModel:
+    """The model that is named as `llm(MODEL@BASE_URL, max_tokens=…, …)`; `body` is `ChatModel.extra`."""
     model, base_url = endpoint_of(name, "llm(MODEL@BASE_URL)")
     return ChatModel(
         base_url,
         model,
-        max_tokens=options.max_tokens,
-        concurrency=options.concurrency,
-        timeout=options.timeout,
-        structured=options.structured,
-        extra=options.body or {},
+        max_tokens=max_tokens,
+        concurrency=concurrency,
+        timeout=timeout,
+        structured=structured,
+        extra=body or {},
         store=store,
     )
 

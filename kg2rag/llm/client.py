@@ -12,7 +12,6 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -31,6 +30,8 @@ BASE_BYTES = 256 << 10
 BYTES_PER_TOKEN = 4 << 10
 """Of a reply, at most: a streamed token has some 300 bytes around it."""
 MAX_CHANGES = 8
+_END_MARK = "[DONE]"
+"""Of a stream of events."""
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Fields of a request that limit the tokens of its answer; an endpoint takes one of them."""
 _OPTIONAL = ("temperature", "seed", "stream_options")
@@ -122,6 +123,26 @@ class _Answer(BaseModel):
     completion_tokens: NonNegativeInt | None = _at("usage", "completion_tokens")
 
 
+class _Event(BaseModel):
+    """An event of a streamed chat completion; the last choice of a stream has the reason why it ends."""
+
+    error: Any = None
+    content: str | None = _at("choices", 0, "delta", "content")
+    refusal: str | None = _at("choices", 0, "delta", "refusal")
+    finish_reason: str | None = _at("choices", 0, "finish_reason")
+    usage: dict[str, Any] | None = None
+
+
+class InterruptedStreamError(EndpointError):
+    """A stream has its end mark before the answer ends.
+
+    The server of llama-cpp-python breaks off the answer that it streams where another request comes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", "response", "the stream ends before the answer does")
+
+
 def read_answer(content: bytes, events: bool) -> _Answer:
     """A chat completion, whole or as a stream of events; ValueError for anything else, and for a stream cut off."""
     if not events:
@@ -130,62 +151,31 @@ def read_answer(content: bytes, events: bool) -> _Answer:
 
 
 def joined_events(stream: str) -> dict[str, Any]:
-    """The chat completion that a stream of server-sent events adds up to; ValueError for one that was cut off."""
-    joined = _JoinedEvents()
-    for event in _events(stream):
-        joined.add(event)
-    return joined.completion()
+    """The chat completion that a stream of server-sent events adds up to.
+
+    ValueError for one that was cut off, InterruptedStreamError for one that the endpoint ended too early.
+    """
+    lines = re.split(r"\r\n|\n|\r", stream)
+    parts = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+    events = [_Event.model_validate_json(part) for part in parts if part != _END_MARK]
+    finish_reason = _last(events, "finish_reason")
+    if _last(events, "error") or not (finish_reason or _END_MARK in parts):
+        raise ValueError("the stream holds an error, or was cut off")
+    if not finish_reason:
+        raise InterruptedStreamError
+    message = {"content": _joined(events, "content"), "refusal": _joined(events, "refusal") or None}
+    usage = _last(events, "usage") or {}
+    return {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": usage}
 
 
-class _JoinedEvents:
-    """The parts of a streamed chat completion."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, list[str]] = {"content": [], "refusal": []}
-        self.finish_reason: str | None = None
-        self.usage: dict[str, Any] = {}
-        self.is_complete = False
-
-    def add(self, event: dict[str, Any] | None) -> None:
-        """Add an event, None for the end of the stream; ValueError for an error."""
-        if event is None:
-            self.is_complete = True
-            return
-        if "error" in event:
-            raise ValueError("the stream holds an error")
-        self.usage = event.get("usage") or self.usage
-        choices = event.get("choices") or []
-        if choices:
-            self._add_choice(choices[0])
-
-    def _add_choice(self, choice: dict[str, Any]) -> None:
-        self.finish_reason = choice.get("finish_reason") or self.finish_reason
-        delta = choice.get("delta") or {}
-        for name, texts in self.parts.items():
-            texts.append(delta.get(name) or "")
-
-    def completion(self) -> dict[str, Any]:
-        """All of it as one chat completion; ValueError if the end is missing."""
-        if not (self.is_complete or self.finish_reason):
-            raise ValueError("the stream ends before the answer does")
-        content, refusal = ("".join(texts) for texts in self.parts.values())
-        message = {"content": content, "refusal": refusal or None}
-        return {"choices": [{"message": message, "finish_reason": self.finish_reason}], "usage": self.usage}
+def _joined(events: list[_Event], name: str) -> str:
+    """The text of a field in all events."""
+    return "".join(getattr(event, name) or "" for event in events)
 
 
-def _events(stream: str) -> Iterator[dict[str, Any] | None]:
-    """The objects of a stream, None for its end mark."""
-    for line in re.split(r"\r\n|\n|\r", stream):
-        if not line.startswith("data:"):
-            continue
-        data = line.removeprefix("data:").strip()
-        if data == "[DONE]":
-            yield None
-            continue
-        event = json.loads(data)
-        if not isinstance(event, dict):
-            raise ValueError("an event of the stream is no object")
-        yield event
+def _last(events: list[_Event], name: str) -> Any:
+    """The last value that a field has in an event; None if it has none."""
+    return next((getattr(event, name) for event in reversed(events) if getattr(event, name)), None)
 
 
 class _ChatExchange(Exchange[_Answer]):
@@ -216,6 +206,9 @@ class _ChatExchange(Exchange[_Answer]):
             if cost is not None:
                 self.spending.settle(self.most, cost)
 
+    def is_whole(self, content: bytearray) -> bool:
+        return content.rstrip().endswith(_END_MARK.encode())
+
     def is_final(self, message: str) -> bool:
         return bool(_FORMAT_WORDS.search(message) or _SYSTEM_WORDS.search(message))
 
@@ -224,13 +217,15 @@ class _ChatExchange(Exchange[_Answer]):
 class Dialect:
     """How a request must be changed for an endpoint.
 
-    `left_out` : fields that it refuses. `form` : how a schema is requested, as an index of `FORMS`; an earlier form is
-    never taken. `renames_limit` : `max_tokens` is called `max_completion_tokens`. `merges_system` : the system message
-    is put before the first message of the user. `is_proved` : the form has led to an answer. `has_guessed` : another
-    form was tried for an error that does not name the form.
+    `left_out` : fields that it refuses. `streams` : whether answers are streamed. `form` : how a schema is requested,
+    as an index of `FORMS`; an earlier form is never taken. `renames_limit` : `max_tokens` is called
+    `max_completion_tokens`. `merges_system` : the system message is put before the first message of the user.
+    `is_proved` : the form has led to an answer. `has_guessed` : another form was tried for an error that does not name
+    the form.
     """
 
     left_out: frozenset[str] = frozenset()
+    streams: bool = True
     form: int = 0
     renames_limit: bool = False
     merges_system: bool = False
@@ -238,8 +233,10 @@ class Dialect:
     has_guessed: bool = False
 
     def applied(self, body: Body) -> Body:
-        """A request in this dialect, streamed."""
-        sent = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        """A request in this dialect, streamed unless `stream` is false in it."""
+        sent = dict(body)
+        if self.streams and body.get("stream", True):
+            sent |= {"stream": True, "stream_options": {"include_usage": True}}
         if self.form:
             sent = in_form(sent, FORMS[self.form])
         if self.renames_limit and "max_tokens" in sent:
@@ -250,6 +247,8 @@ class Dialect:
 
     def changed(self, error: EndpointError, sent: Body) -> Dialect | None:
         """The dialect to try after a refusal; None if there is no other."""
+        if isinstance(error, InterruptedStreamError):
+            return replace(self, streams=False)
         if error.kind not in ("request", "server"):
             return None
         message = error.reason
@@ -276,6 +275,8 @@ class Dialect:
     def described(self) -> str:
         """What the endpoint refused, in words."""
         changes = [f"{name} is left out" for name in sorted(self.left_out)]
+        if not self.streams:
+            changes.append("answers are not streamed, since it breaks one off where another request comes")
         if self.renames_limit:
             changes.append("max_tokens is sent as max_completion_tokens")
         if self.merges_system:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, WithJsonSchema, create_model
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import NamedOptions, ask_each, chat_model, name_of
+from kg2rag.llm.chat_model import ask_each, chat_model, name_of
 from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.linking.linkers import Link
@@ -55,21 +55,24 @@ class LLMLinker:
 
         Queries without a word are not sent. CompletionError names the query: an answer is missing, or of another form.
         """
-        types = self.kb.graph.entity_types if self.types is None else self.types
-        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
-        prompts = [self._prompt(query, types) for query in sent]
-        form = _schema(types, self.limit)
-        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, form, "linking")
-        links: dict[str, list[Link]] = {}
-        unknown: list[str] = []
-        for query, answer in zip(sent, answers, strict=True):
-            names = _names_of_types(answer.parsed.entities, types)  # type: ignore[attr-defined]
-            links[query.text] = self._links(query, names)
-            unknown += [f"{name!r}, of {name_of(query)}" for name in names if self.kb.graph.find(name) is None]
+        graph = self.kb.graph
+        sent = [query for query in queries if normalise(query.text) and graph.n_entities]
+        names_of = dict(zip(sent, self._named(sent), strict=True))
+        unknown = [(name, query) for query, names in names_of.items() for name in names if graph.find(name) is None]
         if unknown:
+            name, query = unknown[0]
             message = f"The model named {len(unknown)} entities that the graph lacks, which are not used"
-            warnings.warn(f"{message} (first: {unknown[0]}).", UnknownNameWarning, stacklevel=2)
+            warnings.warn(f"{message} (first: {name!r}, of {name_of(query)}).", UnknownNameWarning, stacklevel=2)
+        links = {query.text: self._links(query, names) for query, names in names_of.items()}
         return [links.get(query.text, []) for query in queries]
+
+    def _named(self, queries: Sequence[Query]) -> list[list[str]]:
+        """The names in the model's answer about each query; only those of the types, if there are any."""
+        types = self.kb.graph.entity_types if self.types is None else self.types
+        prompts = [self._prompt(query, types) for query in queries]
+        form = _schema(types, self.limit)
+        answers = ask_each(self.model, [name_of(query) for query in queries], prompts, form, "linking")
+        return [_names_of_types(answer.parsed.entities, types) for answer in answers]  # type: ignore[attr-defined]
 
     def _prompt(self, query: Query, types: Sequence[str]) -> str:
         allowed, fields = "", NAME_FIELD
@@ -130,5 +133,5 @@ def named(
     body: Mapping[str, Any] | None = None,
 ) -> LLMLinker:
     """The linker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
-    return LLMLinker(kb, chat_model(model, kb.store, options), limit=limit, confidence=confidence)
+    options = (max_tokens, concurrency, timeout, structured, body)
+    return LLMLinker(kb, chat_model(model, kb.store, *options), limit=limit, confidence=confidence)

@@ -6,6 +6,7 @@ Small models wrap JSON in fences and prose, and leave trailing commas: json-repa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -17,6 +18,8 @@ from kg2rag.types import UnansweredError
 Parsed = TypeVar("Parsed", covariant=True)
 Number = TypeVar("Number", int, float)
 
+Pair = tuple[int | None, int | None]  # tokens of prompts and of completions; None where that is not known
+Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
 Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "limit", "output"]
 
 
@@ -55,7 +58,8 @@ class Failure:
         it was not sent, since it could go beyond a limit of spending; "output", that the model answered something else
         than was requested. Only "output" is stored: the same prompt would get the same answer at the same price.
     reason : one sentence; never holds an API key. `cause` : its part that does not depend on the prompt.
-    prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.
+    prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none. `seconds` :
+        as `Completion` has them.
     """
 
     kind: Kind
@@ -65,6 +69,7 @@ class Failure:
     completion_tokens: int | None = 0
     cached: bool = False
     cause: str = ""
+    seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cause", self.cause or self.reason.partition(";")[0])
@@ -136,7 +141,7 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
     elif not reason and reply.is_cut:
         reason = cut_reason(reply.max_tokens)
     if reason:
-        return Failure("output", reason, reply.attempts, *counts, cached=cached)
+        return Failure("output", reason, reply.attempts, *counts, cached=cached, seconds=reply.seconds)
     return Completion(text, parsed, *counts, cached, reply.attempts, cut=reply.is_cut, seconds=reply.seconds)
 
 
@@ -177,45 +182,42 @@ def whole_items(text: str, schema: type[BaseModel]) -> Any:
 
     ValueError if it has no whole item.
     """
-    end, closing = _end_of_items(text)
-    begun = text[text.find(closing[-1:].translate(_OPENING)) : end] if closing else ""
+    begun, closing = _whole_part(text)
     value = json_in(begun + closing) if begun else None
-    properties = schema.model_json_schema()["properties"]
-    lists = [name for name, part in properties.items() if part.get("type") == "array"]
-    if isinstance(value, list) and len(lists) == 1:
-        value = {lists[0]: value}
-    if not isinstance(value, dict) or not any(value.get(name) for name in lists):
+    if isinstance(value, dict):
+        properties = schema.model_json_schema()["properties"]
+        lists = {name: value.get(name, []) for name, part in properties.items() if part.get("type") == "array"}
+        value = value | lists if any(lists.values()) else None
+    if not value:
         raise ValueError("it was cut off at its limit of tokens before its first whole item")
-    return {name: [] for name in lists} | value
+    return value
 
 
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[][{}]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
-_OPENING = str.maketrans("}]", "{[")
-_ITEM_LEVELS = (["]"], ["}", "]"])
-"""What is open around an item: a list, or a list that is a field of an object."""
+_ITEM_LEVELS = ("]", "]}")
+"""The closing brackets after an item: those of a list, or of a list that is a field of an object."""
 
 
-def _end_of_items(text: str) -> tuple[int, str]:
-    """Where the last whole item of a text ends, and the brackets that close what is open there."""
-    open_brackets: list[str] = []
-    end, closing = 0, ""
-    in_string = escaped = False
-    for position, character in enumerate(text):
-        is_end = False
-        if in_string:
-            in_string = escaped or character != '"'
-            escaped = character == "\\" and not escaped
-            is_end = not in_string
-        elif character == '"':
-            in_string = bool(open_brackets)
-        elif character in _CLOSING:
-            open_brackets.append(_CLOSING[character])
-        elif open_brackets and character == open_brackets[-1]:
-            open_brackets.pop()
-            is_end = True
-        if is_end and open_brackets in _ITEM_LEVELS:
-            end, closing = position + 1, "".join(reversed(open_brackets))
-    return end, closing
+def _whole_part(text: str) -> tuple[str, str]:
+    """A text from its first bracket to the end of the last whole item, and the brackets that close what is open there.
+
+    An item is a string, a list or an object.
+    """
+    start = end = min((text.index(bracket) for bracket in _CLOSING if bracket in text), default=len(text))
+    closing = closing_at_end = ""
+    for part in _STRING_OR_BRACKET.finditer(text, start):
+        symbol = part[0]
+        if symbol in _CLOSING:
+            if not closing:
+                start = part.start()
+            closing = _CLOSING[symbol] + closing
+            continue
+        if symbol == closing[:1]:
+            closing = closing[1:]
+        if closing in _ITEM_LEVELS and symbol[-1] in '"]}':
+            end, closing_at_end = part.end(), closing
+    return text[start:end], closing_at_end
 
 
 def without_reasoning(text: str) -> str:
@@ -280,26 +282,25 @@ class Usage:
         return cls(len(calls), len(calls) - len(new), failed, *tokens, *costs)
 
     def __str__(self) -> str:
-        tokens = " + ".join("?" if n is None else f"{n:,}" for n in (self.prompt_tokens, self.completion_tokens))
+        tokens = _in_words((self.prompt_tokens, self.completion_tokens))
         cost = "" if self.cost is None else f", cost {self.cost:.4f} ({self.new_cost:.4f} new)"
-        return f"{self.calls} calls ({self.cached} cached, {self.failed} failed), {tokens} tokens{cost}"
-
-
-Pair = tuple[int | None, int | None]  # of prompts and of completions; None where that is not known
-Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
+        return f"{self.calls} calls ({self.cached} cached, {self.failed} failed), {tokens}{cost}"
 
 
 def _tokens(outcomes: Sequence[Outcome]) -> Pair:
     return (
-        _sum([outcome.prompt_tokens for outcome in outcomes]),
-        _sum([outcome.completion_tokens for outcome in outcomes]),
+        sum_known([outcome.prompt_tokens for outcome in outcomes]),
+        sum_known([outcome.completion_tokens for outcome in outcomes]),
     )
 
 
-def _sum(values: Sequence[Number | None]) -> Number | None:
+def _in_words(tokens: Pair) -> str:
+    return " + ".join("?" if n is None else f"{n:,}" for n in tokens) + " tokens"
+
+
+def sum_known(values: Sequence[Number | None]) -> Number | None:
     """The sum of values; None if one is unknown."""
-    known = [value for value in values if value is not None]
-    return cast("Number", sum(known)) if len(known) == len(values) else None
+    return None if None in values else cast("Number", sum(values))
 
 
 def cost_of(tokens: Pair, prices: Prices) -> float | None:
@@ -315,15 +316,15 @@ class CallPlan:
     Attributes
     ----------
     calls : requests to send. stored : prompts whose answers are in the store.
-    prompt_tokens, completion_tokens : of the requests to send.
+    prompt_tokens, completion_tokens : of the requests to send; None if the endpoint counts none.
     seconds : of all of them, from the times of stored answers; None if there are none.
     cost : None if a price is unknown.
     """
 
     calls: int
     stored: int
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
     seconds: float | None
     cost: float | None
 
@@ -332,17 +333,17 @@ class CallPlan:
         return CallPlan(
             self.calls + other.calls,
             self.stored + other.stored,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            _sum([self.seconds, other.seconds]),
-            _sum([self.cost, other.cost]),
+            sum_known([self.prompt_tokens, other.prompt_tokens]),
+            sum_known([self.completion_tokens, other.completion_tokens]),
+            sum_known([self.seconds, other.seconds]),
+            sum_known([self.cost, other.cost]),
         )
 
     def __str__(self) -> str:
-        tokens = f"about {self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        tokens = _in_words((self.prompt_tokens, self.completion_tokens))
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
-        return f"{calls}, {tokens}, {duration(self.seconds)}, cost {cost}; {self.stored:,} answers are stored"
+        return f"{calls}, about {tokens}, {duration(self.seconds)}, cost {cost}; {self.stored:,} answers are stored"
 
 
 def duration(seconds: float | None) -> str:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, WithJsonSchema, create_model
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.llm import ChatModel
-from kg2rag.llm.chat_model import NamedOptions, ask_each, chat_model, unusable
+from kg2rag.llm.chat_model import ask_each, chat_model, unusable
 from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import quoted
 from kg2rag.retrievers.rerankers import Following, Pairs
@@ -131,5 +131,5 @@ def named(
     body: Mapping[str, Any] | None = None,
 ) -> LLMReranker:
     """The reranker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
-    options = NamedOptions(max_tokens, concurrency, timeout, structured, body)
-    return LLMReranker(chat_model(model, kb.store, options))
+    options = (max_tokens, concurrency, timeout, structured, body)
+    return LLMReranker(chat_model(model, kb.store, *options))

@@ -225,8 +225,8 @@ def test_a_plan_sends_nothing_and_counts_what_is_stored(tmp_path: Path, server: 
     sent = server.requests.total()
     plan = builder.build("--plan", "--prompt-price", "1", "--completion-price", "2")
     assert server.requests.total() == sent == 4
-    assert "6 passages, style openie, model tiny: 8 calls to ask" in plan.stdout
-    assert "cost about 0.00." in plan.stdout
+    assert "6 passages, style openie, model tiny: 8 calls, about" in plan.stdout
+    assert "cost about 0.00;" in plan.stdout
 
 
 def test_a_wrong_address_ends_the_build_at_once(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import logging
 import os
 import pickle
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,14 +14,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, last_message, serving, wait_until
+from llm_server import FAULTS, MORE_FAULTS, ChatServer, first, kept_answers, last_message, serving, wait_until
 from pydantic import BaseModel
 
 from kg2rag.compute import Store
@@ -136,6 +135,26 @@ def test_a_fault_that_passes_is_retried(fault, ask_model):
     with serving(fault=first(fault)) as server:
         completion = ask_model(server).complete("p")
     assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 2, 2)
+
+
+def test_an_answer_that_is_broken_off_for_another_request_is_asked_for_again_unstreamed(ask_model):
+    with serving(fault=first("interrupted")) as server:
+        with pytest.warns(AdaptedRequestWarning):
+            completion = ask_model(server).complete("p")
+        assert (completion.text, completion.attempts, server.paid.total()) == ("answer to p", 2, 1)
+        assert ask_model(server).complete("q").attempts == 1
+    assert ["stream" in body for body in server.bodies] == [True, False, False]
+
+
+def test_a_stream_with_its_end_mark_is_whole_whatever_becomes_of_its_connection(ask_model):
+    with serving(fault=first("unended")) as server:
+        completion = ask_model(server).complete("p")
+    assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 1, 1)
+
+
+def test_answers_are_not_streamed_where_the_body_says_so(server, ask_model):
+    ask_model(server, extra={"stream": False}).complete("p")
+    assert [(body["stream"], "stream_options" in body) for body in server.bodies] == [(False, False)]
 
 
 @pytest.mark.parametrize(
@@ -397,6 +416,15 @@ def test_a_high_share_of_unusable_replies_is_said_after_ten(ask_model, unusable_
     assert seen == [10] * warned
 
 
+def test_what_the_requests_after_the_first_ten_will_take_is_said_before_they_are_sent(ask_model, capsys, monkeypatch):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    with serving() as server:
+        ask_model(server, **PRICES).complete_many([f"p{i}" for i in range(40)], progress="linking")
+        assert "linking: 30 calls, about 210 + 90 tokens" in capsys.readouterr().err
+        ask_model(server).complete_many([f"p{i}" for i in range(60)], progress="linking")
+        assert "linking" not in capsys.readouterr().err  # forty are stored, ten more are sent after the first ten
+
+
 # Cost
 
 
@@ -443,29 +471,20 @@ def start(server: ChatServer, store: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
 
 
-def kept(store: Path) -> int:
-    file = store / "answers.sqlite"
-    if not file.exists():
-        return 0
-    with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
-        return int(opened.execute("SELECT count(*) FROM entries").fetchone()[0])
-    return 0
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
     with serving() as server:
         # Four of thirty prompts get no answer, so the run cannot end; the other 26 are answered and kept.
         server.holds = lambda prompt: prompt in ("p26", "p27", "p28", "p29")
         process = start(server, tmp_path)
-        wait_until(lambda: kept(tmp_path) == 26 and server.waiting == 4, process)
+        wait_until(lambda: len(kept_answers(tmp_path)) == 26 and server.waiting == 4, process)
         process.send_signal(how)
         if how == signal.SIGINT:
             wait_until((tmp_path / "interrupted").exists, process)
             server.gate.set()  # an interrupt waits for what is in flight
         process.communicate()
         assert process.returncode != 0
-        once = kept(tmp_path)
+        once = len(kept_answers(tmp_path))
         server.gate.set()
         answered = dict(server.answered)
         again = start(server, tmp_path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from llm_server import ChatServer, never, serving
+from llm_server import ChatServer, kept_answers, never, serving, wait_until
 from typer.testing import CliRunner, Result
 
 from kg2rag import ChatModel, CompareOptions, Comparison, Reader, Recorded, compare, from_frames
@@ -84,9 +86,12 @@ def test_raising_the_limit_of_tokens_asks_only_what_was_cut(data, monkeypatch, t
 
 def command(server: ChatServer, out: Path, *options: str, answer: str = "") -> Result:
     """`kg2rag compare bundled` with two questions and one system."""
+    return CliRunner().invoke(app, [*arguments_of(server, out), *options], input=answer)
+
+
+def arguments_of(server: ChatServer, out: Path) -> list[str]:
     arguments = ["compare", "bundled", "--limit", "2", "--systems", "bm25", "--metrics", "recall@5", "--out", str(out)]
-    arguments += ["--reader", f"tiny@{server.url}", *options]
-    return CliRunner().invoke(app, arguments, input=answer)
+    return [*arguments, "--reader", f"tiny@{server.url}"]
 
 
 def test_the_command_plans_asks_and_reports_what_is_missing(server, monkeypatch, tmp_path: Path) -> None:
@@ -105,6 +110,27 @@ def test_the_command_plans_asks_and_reports_what_is_missing(server, monkeypatch,
     assert again.exit_code == 0
     assert "closed book" in again.output
     assert sum(server.requests.values()) == 6
+
+
+def test_a_killed_command_goes_on_and_asks_nothing_twice(server, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
+    held: set[str] = set()
+
+    def hold_two(prompt: str) -> bool:
+        with server.lock:
+            held.update({prompt} if len(held) < 2 else ())
+        return prompt in held
+
+    server.holds = hold_two
+    arguments = [sys.executable, "-m", "kg2rag", *arguments_of(server, tmp_path / "out"), "--yes", "--concurrency", "6"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_until(lambda: server.waiting == 2 and len(kept_answers(tmp_path / "store")) == 4, process)
+    process.kill()
+    process.communicate()
+    server.gate.set()
+    again = command(server, tmp_path / "out", "--yes")
+    assert "2 calls" in again.output
+    assert {prompt: n for prompt, n in server.requests.items() if n > 1} == dict.fromkeys(held, 2)
 
 
 def test_a_reader_without_an_address_is_refused_before_any_work() -> None:

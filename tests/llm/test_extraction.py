@@ -230,9 +230,9 @@ def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
     assert server.requests.total() == 0
     # Each text has 7 words; entities come to 0.58 and triples to 1.87 times that.
     assert (first.completion_tokens, second.completion_tokens) == (round(0.58 * 21), round(1.87 * 21))
-    assert plan.cost == pytest.approx((plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6)
+    assert plan.whole.cost == pytest.approx((plan.total("prompt_tokens") + 10 * plan.total("completion_tokens")) / 1e6)
     unpriced = extractor(server).plan(corpus(1), counter=Words())
-    assert unpriced.cost is None
+    assert unpriced.whole.cost is None
     assert "cost unknown (no prices given)" in repr(unpriced)
 
 

@@ -7,7 +7,7 @@ store records the tries.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -37,11 +37,9 @@ class Settled(NamedTuple):
         return Settled(outcome, self.tries + 1, (*self.wasted, self.outcome))
 
 
-def should_ask_again(outcome: Outcome | None) -> bool:
+def should_ask_again(outcome: Outcome) -> bool:
     """Whether another try may give more: the model answered otherwise than requested, or its answer was cut."""
-    if isinstance(outcome, Failure):
-        return outcome.kind == "output"
-    return outcome is not None and outcome.cut
+    return outcome.kind == "output" if isinstance(outcome, Failure) else outcome.cut
 
 
 def settle(
@@ -56,48 +54,37 @@ def settle(
 
     Of several tries the first whole answer counts, else the first that was cut, else the last failure.
     """
-    settled = [Settled(outcome) for outcome in model.complete_many(prompts, forms, progress=progress)]
-    open_rows = [row for row, call in enumerate(settled) if should_ask_again(call.outcome)]
-    tries = 1
-    while open_rows:
-        again = replace(model, again=tries)
-        stored = {row: again.stored(prompts[row], forms[row]) for row in open_rows}
-        outcomes = {row: outcome for row, outcome in stored.items() if outcome is not None}
-        open_rows = [row for row, outcome in outcomes.items() if should_ask_again(outcome)]
-        if retry_failed:
-            missing_rows = [row for row, outcome in stored.items() if outcome is None]
-            outcomes |= _bought(again, prompts, forms, missing_rows, f"{progress}, asking again")
-        for row, outcome in outcomes.items():
+    outcomes = model.complete_many(prompts, forms, progress=progress)
+    settled = [after_stored_tries(model, *call) for call in zip(prompts, forms, outcomes, strict=True)]
+    if not retry_failed:
+        return settled
+    rows_of_try: defaultdict[int, list[int]] = defaultdict(list)
+    for row, call in enumerate(settled):
+        if should_ask_again(call.outcome):
+            rows_of_try[call.tries].append(row)
+    for tries, rows in rows_of_try.items():
+        chosen = [prompts[row] for row in rows], [forms[row] for row in rows]
+        outcomes = replace(model, again=tries).complete_many(*chosen, progress=f"{progress}, asking again")
+        for row, outcome in zip(rows, outcomes, strict=True):
             settled[row] = settled[row].followed_by(outcome)
-        tries += 1
     return settled
 
 
-def _bought(
-    model: ChatModel,
-    prompts: Sequence[Messages],
-    forms: Sequence[type[BaseModel]],
-    rows: Sequence[int],
-    progress: str,
-) -> dict[int, Outcome]:
-    """Row -> the outcome of its prompt."""
-    chosen = [prompts[row] for row in rows]
-    outcomes = model.complete_many(chosen, [forms[row] for row in rows], progress=progress)
-    return dict(zip(rows, outcomes, strict=True))
-
-
-def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
-    """The outcome that `settle` would give a prompt without sending it; None if it was never answered."""
-    outcome = model.stored(prompt, form)
-    if outcome is None:
-        return None
-    settled = Settled(outcome)
-    while should_ask_again(outcome):
+def after_stored_tries(model: ChatModel, prompt: Messages, form: type[BaseModel], first: Outcome) -> Settled:
+    """The state of a prompt after the first try and those that are in the store."""
+    settled = Settled(first)
+    while should_ask_again(settled.outcome):
         outcome = replace(model, again=settled.tries).stored(prompt, form)
         if outcome is None:
             break
         settled = settled.followed_by(outcome)
-    return settled.outcome
+    return settled
+
+
+def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
+    """The outcome that `settle` would give a prompt without sending it; None if it was never answered."""
+    first = model.stored(prompt, form)
+    return None if first is None else after_stored_tries(model, prompt, form, first).outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +182,9 @@ def clean_entities(
     cleaned: dict[str, Entity] = {}
     for entity in entities:
         name, type_ = tidy(entity.name), tidy(entity.type)
-        if not name:
-            notes["dropped: entities that are blank"] += 1
-            continue
-        if len(name) > MAX_NAME_CHARACTERS:
-            notes[f"dropped: entities longer than {MAX_NAME_CHARACTERS} characters"] += 1
+        fault = _fault_of_name(name)
+        if fault:
+            notes[f"dropped: entities {fault}"] += 1
             continue
         if spelling and type_ and entity_key(type_) not in spelling:
             notes["entities of a type outside the schema, kept without one"] += 1
@@ -209,6 +194,13 @@ def clean_entities(
         description = first.description or tidy(entity.description)
         cleaned[key(name)] = replace(first, type=first.type or type_, description=description)
     return list(cleaned.values())
+
+
+def _fault_of_name(name: str) -> str:
+    """Why a graph cannot have an entity of this name; "" if it can."""
+    if len(name) > MAX_NAME_CHARACTERS:
+        return f"longer than {MAX_NAME_CHARACTERS} characters"
+    return "" if name else "that are blank"
 
 
 def clean_triples(

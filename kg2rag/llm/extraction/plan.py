@@ -17,7 +17,7 @@ from kg2rag.llm.chat_model import TEMPLATE_TOKENS
 from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
-from kg2rag.llm.replies import Outcome, duration
+from kg2rag.llm.replies import CallPlan, Outcome, cost_of, sum_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +59,18 @@ class ExtractionPlan:
         return sum(getattr(step, column) for step in self.steps)
 
     @property
-    def cost(self) -> float | None:
-        """The cost of the calls to ask, in the currency of the prices; None if a price is unknown."""
-        if self.prompt_price is None or self.completion_price is None:
-            return None
-        prompts, answers = self.total("prompt_tokens"), self.total("completion_tokens")
-        return (prompts * self.prompt_price + answers * self.completion_price) / 1e6
-
-    @property
-    def seconds(self) -> float | None:
-        """The duration of the calls to ask; None if one step has no stored answer."""
-        seconds = [step.seconds for step in self.steps if step.seconds is not None]
-        return sum(seconds) if len(seconds) == len(self.steps) else None
+    def whole(self) -> CallPlan:
+        """All steps together; its duration is unknown if one of them has no stored answer."""
+        tokens = self.total("prompt_tokens"), self.total("completion_tokens")
+        cost = cost_of(tokens, (self.prompt_price, self.completion_price))
+        seconds = sum_known([step.seconds for step in self.steps])
+        return CallPlan(self.total("to_ask"), self.total("stored"), *tokens, seconds, cost)
 
     def __repr__(self) -> str:
         import pandas as pd
 
-        cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
-        calls, prompts, answers = (f"{self.total(name):,}" for name in ("to_ask", "prompt_tokens", "completion_tokens"))
-        steps = pd.DataFrame(self.steps).drop(columns="seconds")
-        return (
-            f"{self.passages:,} passages, style {self.style}, model {self.model}: {calls} calls to ask, about "
-            f"{prompts} + {answers} tokens, {duration(self.seconds)}, cost {cost}.\n{steps.to_string(index=False)}"
-        )
+        steps = pd.DataFrame(self.steps).drop(columns="seconds").to_string(index=False)
+        return f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.whole}.\n{steps}"
 
 
 def planned(
@@ -104,8 +93,7 @@ def planned(
         lengths = counter.count([excerpt.text for excerpt in waiting])
         answer_tokens = {excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)}
         tokens = round(prompt_tokens), round(sum(answer_tokens.values()))
-        times = [answer.seconds for answer in answered.values() if answer.seconds is not None]
-        seconds = model.call_plan(len(waiting), len(answered), tokens, times).seconds
+        seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
         yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
         if step.schema is Entities:
             names = {excerpt: named_in(answer.parsed, Counter()) for excerpt, answer in answered.items()}
