@@ -10,11 +10,11 @@ from typing import Any
 from kg2rag.answers.graph_block import Dropped, graph_block
 from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, reached
 from kg2rag.compute import TokenCounter, counter_of
-from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
 from kg2rag.types.notes import plain

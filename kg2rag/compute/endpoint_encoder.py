@@ -75,11 +75,15 @@ class EndpointEncoder:
 
     def plan(self, texts: Sequence[str], store: Store) -> dict[str, float | int | None]:
         """What encoding passages would send and cost: texts, lacking, tokens (a quarter of the characters), cost."""
-        cache = VectorCache(store, self.fingerprint(store), 0, self.passage_prompt)
-        lacking = cache.lacking([well_formed(text) for text in texts])
+        lacking = self.lacking(texts, store)
         tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
         cost = None if self.price is None else tokens * self.price / 1e6
         return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
+
+    def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
+        """The passages, each once, whose vectors the store lacks."""
+        cache = VectorCache(store, self.fingerprint(store), 0, self.passage_prompt)
+        return cache.lacking([well_formed(text) for text in texts])
 
     def _dim(self, store: Store) -> int:
         """The number of dimensions, for which the endpoint is asked once."""

@@ -109,6 +109,10 @@ class SentenceEncoder:
         readable = [well_formed(text) for text in texts]
         return cache.of(readable, lambda shard: self.forward(shard, dtype, cache.prompt))
 
+    def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
+        """The passages, each once, whose vectors the store lacks."""
+        return self._cache(store, "passage").lacking(list(map(well_formed, texts)))
+
     def encode_tokens(
         self, texts: Sequence[str], store: Store, role: Role = "passage", *, reduce: Callable[[Matrix], Reduced]
     ) -> list[tuple[IntArray, Reduced]]:

@@ -96,6 +96,12 @@ class GivenEncoder:
 
         return cache.of(readable, encode)
 
+    def lacking(self, texts: Sequence[str], store: Store) -> list[str]:
+        """The passages, each once, whose vectors the store lacks."""
+        readable = list(map(well_formed, texts))
+        identity = self._identity(store, self.sample or readable)
+        return self._cache(store, identity.fingerprint, identity.dim, "passage").lacking(readable)
+
     def _identity(self, store: Store, sample: Sequence[str]) -> Identity:
         """The identity of the encoder as it is now; one that the store has if all can be compared and is equal."""
         if store.root not in self._identities:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -29,7 +30,7 @@ from kg2rag.evaluation.overlap import POOL_DEPTH, agreement
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.reader_answers import AnswerReader, Reading, read_answers, require_reader
 from kg2rag.evaluation.result import Comparison
-from kg2rag.evaluation.runs import Run, run
+from kg2rag.evaluation.runs import Run, announce_work, run
 from kg2rag.evaluation.scored_runs import CompareInputs, score_runs
 from kg2rag.evaluation.storage import require_place
 from kg2rag.report.score_sheet import MACRO
@@ -226,6 +227,7 @@ def _run_all(
         batch = {"batch_size": options.batch_size, "fresh": fresh, "progress": options.progress}
         return [run(system, data, k, name=name, **batch) for system in seeded_systems[name]]  # type: ignore[arg-type]
 
+    announce_work(chain.from_iterable(seeded_systems.values()), data, k, fresh=fresh)
     # Systems that encode tokens run first: those passes give the vectors of whole texts as well, and not conversely.
     order = sorted(seeded_systems, key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False))
     runs = {name: run_seeds(name) for name in order}

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg2rag.evaluation import provenance, system_parts
+from kg2rag.evaluation import provenance
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
 from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
 from kg2rag.evaluation.system_code import CODE, system_code
+from kg2rag.retrievers import system_parts
 from kg2rag.types import QADataset
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import as_system
+from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.retrievers.systems import build, build_all, label, labelled
 from kg2rag.types import QADataset, called
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.machine import load_average
-from kg2rag.evaluation.system_parts import is_component, knowledge_bases
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.system_parts import is_component, knowledge_bases
 from kg2rag.types import Corpus, GoldUnit, QADataset
 
 _NO_DIFFERENCE = (

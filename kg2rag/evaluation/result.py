@@ -16,10 +16,10 @@ from kg2rag.evaluation.oracle_ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.per_query import Group, differences_between, grouped_means, largest_first
 from kg2rag.evaluation.ranx_scores import run_of
 from kg2rag.evaluation.scored_runs import ScoredRuns
-from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.evaluation.verdict import MIN_GAIN, Verdict, sides, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
+from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.cells import visible
 from kg2rag.text.records import reading
 from kg2rag.text.suggestions import suggest_parameters

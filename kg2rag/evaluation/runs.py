@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,8 +30,9 @@ from kg2rag.evaluation.identity import NoKeyError, Walk
 from kg2rag.evaluation.loaded_code import code_version
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watched
-from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce
+from kg2rag.retrievers.system_parts import knowledge_bases, workloads
 from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import Notes, QADataset, Query, Ranking, Triple, UnansweredError
 
@@ -116,7 +117,7 @@ def run(
     """
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
-    blocks = [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
+    blocks = _blocks(data)
     entries: list[Path | None] = [None] * len(blocks)
     if cache is not None and not fresh:
         entries = [cache.find(block) for block in blocks]
@@ -143,6 +144,27 @@ def run(
         not_cached or worker.outside,
         len(data.queries) - len(missing),
     )
+
+
+def announce_work(systems: Iterable[Any], data: QADataset, k: int, *, fresh: bool = False) -> None:
+    """Print on stderr what the models of some systems have to read before these rank; see `announcement.announce`.
+
+    `fresh` : the systems run even if the store has their runs.
+    """
+    with suppress(Exception):  # raised again by the run of the system, which names it
+        waiting = [system for system in systems if fresh or not _is_stored(system, data, k)]
+        announce(data.name, workloads(waiting, data.queries))
+
+
+def _is_stored(system: object, data: QADataset, k: int) -> bool:
+    """Whether the store has the rankings of all questions."""
+    cache, _ = _cache(system, knowledge_bases(system), k, None)
+    return cache is not None and all(map(cache.find, _blocks(data)))
+
+
+def _blocks(data: QADataset) -> list[Sequence[Query]]:
+    """The questions of each entry of the store."""
+    return [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
 
 
 def _read(entry: Path, data: QADataset) -> tuple[list[Ranking], dict[str, Any]]:

@@ -35,12 +35,12 @@ from kg2rag.evaluation.statistics import (
     p_values,
     questions_needed,
 )
-from kg2rag.evaluation.system_parts import knowledge_bases
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.report.score_sheet import count_range, left_out, p_text, scales
 from kg2rag.retrievers.linking.linkers import NGramLinker
+from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.cells import visible
 from kg2rag.types import FloatArray
 

@@ -24,7 +24,7 @@ from kg2rag.compute.endpoint import allowed_hosts
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.evaluation import evaluate
-from kg2rag.evaluation.runs import run
+from kg2rag.evaluation.runs import announce_work, run
 from kg2rag.experiments.ledger import Ledger, Ours, Published, Sample
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import text_table
@@ -262,9 +262,10 @@ def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd
         for _, group in groupby(sorted(runs, key=_base), key=_base):
             same = list(group)
             data, kb = _open(same[0], root)
-            for ours in same:
+            systems = [build(ours.system, kb, **ours.parameters) for ours in same]
+            announce_work(systems, data, max(ours.k for ours in same))
+            for ours, system in zip(same, systems, strict=True):
                 if _key(ours) not in found:
-                    system = build(ours.system, kb, **ours.parameters)
                     rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
                     scores = evaluate(rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name)
                     found[_key(ours)] = scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})

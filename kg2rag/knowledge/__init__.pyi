@@ -1,5 +1,6 @@
 """What the room offers to the rooms above it."""
 
+from .announcement import Workload as Workload
 from .base import KnowledgeBase as KnowledgeBase
 from .graph import KnowledgeGraph as KnowledgeGraph
 from .graph import Neighbour as Neighbour

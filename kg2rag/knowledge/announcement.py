@@ -1,84 +1,113 @@
-"""Messages of a knowledge base on stderr: the time that encoding will take, and a graph without triples."""
+"""Messages on stderr: what the models of some systems have to read first, and a graph without triples."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, StaticEncoder, Store, counter_of
-from kg2rag.compute.models import ModelNotFoundError
+from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, Store, counter_of
 from kg2rag.compute.parallel import LINE_SECONDS
 from kg2rag.knowledge.graph import KnowledgeGraph
 
-MIN_TEXTS = 200  # fewer are encoded before an estimate would be of use
-SAMPLE_TEXTS = 32  # that are encoded to estimate the time of all
+MIN_TEXTS = 32  # fewer are read before an estimate would be of use
+TIMED_TEXTS = 16  # that are read to estimate the time of all
+SAMPLE_TEXTS = 256  # that are looked up in the store to estimate how many it lacks
 MINUTES_FROM_SECONDS = 90
+CHARACTERS_PER_TOKEN = 4
 
 
-def announce(name: str, texts: Sequence[str], embedder: Embedder, store: Store) -> None:
-    """Print the number of some texts and the time, or the tokens, that encoding them will take.
-
-    Nothing is printed if it takes less than ten seconds, if the model cannot be loaded, and for an `Embedder` of the
-    user's own class.
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Texts that a model has to read before a system returns its first ranking.
 
     Parameters
     ----------
     name : of the texts, such as "passages".
+    texts : all of them, whether or not the store has what the model makes of them.
+    read : passes some of them through the model.
+    lacking : those of some texts that the store has no result for.
+    includes : the name of texts whose vectors come out of the same passes, so that they cost nothing.
+    remark : says how much of some texts the model does not read; "" if it reads all.
+    endpoint : the model of an endpoint that the texts are sent to; "" for a model that runs here.
     """
-    if len(texts) < MIN_TEXTS:
-        return
-    if isinstance(embedder, EndpointEncoder):
-        _announce_cost(name, texts, embedder, store)
-    elif isinstance(embedder, SentenceEncoder | StaticEncoder | GivenEncoder):
-        _announce_sampled(name, texts, embedder, store)
+
+    name: str
+    texts: Sequence[Any]
+    read: Callable[[Sequence[Any]], object]
+    lacking: Callable[[Sequence[Any]], Sequence[Any]] = list
+    remark: Callable[[Sequence[Any]], str] = lambda _: ""
+    endpoint: str = ""
+    includes: str = ""
+
+    @classmethod
+    def encoding(cls, name: str, texts: Sequence[str], embedder: Embedder, store: Store) -> Workload:
+        """The work of an encoder; no texts for one of the user's class, or a model2vec model, which is fast."""
+        if not isinstance(embedder, SentenceEncoder | GivenEncoder | EndpointEncoder):
+            return cls(name, (), list)
+        read = partial(embedder.encode, store=store)
+        lacking = partial(embedder.lacking, store=store)
+        if isinstance(embedder, EndpointEncoder):
+            return cls(name, texts, read, lacking, endpoint=embedder.model)
+        if isinstance(embedder, SentenceEncoder):
+            return cls(name, texts, read, lacking, partial(_cut_texts, embedder=embedder, store=store))
+        return cls(name, texts, read, lacking)
+
+    def estimate(self) -> Estimate:
+        """How many texts the model has to read and what that costs, from a sample."""
+        sample = self.texts[:: max(1, len(self.texts) // SAMPLE_TEXTS)]
+        lacking = list(self.lacking(sample))
+        count = round(len(self.texts) * len(lacking) / max(1, len(sample)))
+        if count < MIN_TEXTS:
+            return Estimate(self.name, 0)
+        if self.endpoint:
+            tokens = sum(map(len, lacking)) / CHARACTERS_PER_TOKEN / len(lacking) * count
+            return Estimate(f"{self.name} sent to {self.endpoint}, about {tokens:,.0f} tokens", count, is_sent=True)
+        timed = lacking[:: max(1, len(lacking) // TIMED_TEXTS)]
+        self.read(timed[:1])  # loads the model
+        start = time.perf_counter()
+        self.read(timed[1:])
+        seconds = (time.perf_counter() - start) / (len(timed) - 1) * count
+        return Estimate(f"{self.name}{self.remark(timed)}", count, seconds)
 
 
-def announce_seconds(name: str, count: int, seconds: float, remark: str = "") -> None:
-    """Print how long it will take to encode so many texts; nothing if that is short."""
-    if seconds < LINE_SECONDS:
+@dataclass(frozen=True)
+class Estimate:
+    """How many texts of a kind a model has to read, and the seconds that it takes unless they are sent elsewhere."""
+
+    texts: str
+    count: int
+    seconds: float = 0.0
+    is_sent: bool = False
+
+
+def announce(title: str, workloads: Iterable[Workload]) -> None:
+    """Print in one line, after a title, what models have to read before the first ranking, and how long that takes.
+
+    Nothing is printed if it takes less than `LINE_SECONDS` and nothing is sent to an endpoint. Workloads of one name
+    and size are the same one.
+    """
+    distinct = {(work.name, len(work.texts)): work for work in workloads if len(work.texts)}
+    included = {(work.includes, len(work.texts)) for work in distinct.values()}
+    estimates = [work.estimate() for key, work in distinct.items() if key not in included]
+    seconds = sum(estimate.seconds for estimate in estimates)
+    if seconds < LINE_SECONDS and not any(estimate.is_sent for estimate in estimates):
         return
     duration = f"{seconds:.0f} seconds"
     if seconds >= MINUTES_FROM_SECONDS:
         duration = f"{seconds / 60:.0f} minutes"
-    print(f"{count:,} {name}: about {duration} to encode them{remark}", file=sys.stderr)  # noqa: T201
+    parts = "; ".join(f"{estimate.count:,} {estimate.texts}" for estimate in estimates if estimate.count)
+    print(f"{title}: models need about {duration} on this machine for {parts}", file=sys.stderr)  # noqa: T201
 
 
-def _announce_cost(name: str, texts: Sequence[str], embedder: EndpointEncoder, store: Store) -> None:
-    """Print what will be sent to an endpoint; nothing if the store has all vectors."""
-    plan = embedder.plan(texts, store)
-    if plan["lacking"]:
-        cost = f"{plan['lacking']:,} to send to {embedder.model}, about {plan['tokens']:,} tokens"
-        print(f"{len(texts):,} {name}: {cost}", file=sys.stderr)  # noqa: T201
-
-
-def _announce_sampled(
-    name: str, texts: Sequence[str], embedder: SentenceEncoder | StaticEncoder | GivenEncoder, store: Store
-) -> None:
-    """Print the time that encoding takes, by that of a sample, and how many texts of it are cut."""
-    sample = list(texts[:: len(texts) // SAMPLE_TEXTS])
-    try:
-        embedder.encode(sample[:1], store)  # loads the model
-        start = time.perf_counter()
-        embedder.encode(sample[1:], store)
-    except (ModelNotFoundError, ValueError):  # raised again by the first use of the encoder
-        return
-    seconds = (time.perf_counter() - start) / (len(sample) - 1) * len(texts)
-    if seconds >= LINE_SECONDS:
-        announce_seconds(name, len(texts), seconds, _cut_texts(sample, embedder, store))
-
-
-def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder | StaticEncoder | GivenEncoder, store: Store) -> str:
-    """How many texts of a sample are longer than the model reads; "" for none, or a limit that is not known."""
-    if isinstance(embedder, GivenEncoder):
-        return ""
-    limit = embedder.describe(store).get("max_tokens")
-    if not limit:
-        return ""
-    n_cut = sum(count > limit for count in counter_of(embedder).count(sample))
-    if not n_cut:
-        return ""
-    return f"; in a sample of {len(sample)}, {n_cut} are cut at {limit} tokens"
+def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -> str:
+    """How many texts of a sample are longer than the model reads; "" for none."""
+    limit = embedder.describe(store)["max_tokens"]
+    n_cut = sum(count > limit for count in counter_of(embedder).count(sample)) if limit else 0
+    return f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)" if n_cut else ""
 
 
 def announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:

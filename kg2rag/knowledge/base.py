@@ -24,7 +24,7 @@ from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.extraction.entity_records import entities_of
 from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
-from kg2rag.knowledge.announcement import announce, announce_empty
+from kg2rag.knowledge.announcement import Workload, announce_empty
 from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -64,7 +64,7 @@ class KnowledgeBase:
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`.
 
-        Its parts are computed on first use. When a large corpus is encoded, an estimate of the time is printed on
+        Its parts are computed on first use. If the models take long to read them, an estimate of the time is printed on
         stderr, and so is the warning that a graph has no triples.
 
         Parameters
@@ -148,7 +148,7 @@ class KnowledgeBase:
     @cached_property
     def vectors(self) -> Matrix:
         """(n_passages, dim): the contents of every passage, encoded; read-only."""
-        return self._encoded("passages", self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
+        return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
 
     @property
     def dense(self) -> DenseIndex:
@@ -163,22 +163,26 @@ class KnowledgeBase:
     @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the triples, each encoded as "head relation tail", and ": description" if any."""
+        return self.cached("triple vectors", lambda: self._over("triples", self.triple_texts()))
 
-        def built() -> DenseIndex:
-            graph = self.graph
-            table = graph.triples
-            columns = (table.heads, table.relations, table.tails, table.descriptions)
-            texts = []
-            for head, relation, tail, number in zip(*(column.tolist() for column in columns), strict=True):
-                text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
-                description = graph.triple_descriptions[number]
-                texts.append(f"{text}: {description}" if description else text)
-            return self._over("triples", texts)
+    def triple_texts(self) -> list[str]:
+        """The triples as `triple_vectors` encodes them."""
+        graph = self.graph
+        table = graph.triples
+        columns = (table.heads, table.relations, table.tails, table.descriptions)
+        texts = []
+        for head, relation, tail, number in zip(*(column.tolist() for column in columns), strict=True):
+            text = f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}"
+            description = graph.triple_descriptions[number]
+            texts.append(f"{text}: {description}" if description else text)
+        return texts
 
-        return self.cached("triple vectors", built)
+    def workload(self, name: str, texts: Sequence[str]) -> Workload:
+        """What the encoder has to read of some texts; see `Workload`."""
+        return Workload.encoding(name, texts, self.embedder, self.store)
 
     def _over(self, what: str, texts: Sequence[str]) -> DenseIndex:
-        return DenseIndex(self._encoded(what, texts, {what: self.graph.fingerprint}))
+        return DenseIndex(self._encoded(texts, {what: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
@@ -299,11 +303,10 @@ class KnowledgeBase:
             self.counts["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
-    def _encoded(self, name: str, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
-        """Vectors of texts that depend only on `key`; of many, mapped. The time it takes is announced."""
+    def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
+        """Vectors of texts that depend only on `key`; of many, mapped."""
         self.counts["encodings"] += 1
         self.counts["builds"] += 1
-        announce(name, texts, self.embedder, self.store)
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
@@ -24,6 +24,10 @@ class VectorRetriever(Retriever):
     """A retriever that compares queries by their vectors; its preparation encodes all of them."""
 
     kb: KnowledgeBase
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+        """The texts that models read before the first ranking."""
+        return [self.kb.workload("passages", self.kb.corpus.streamed_contents)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, then build what is shared by them with the first."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
@@ -110,6 +110,10 @@ class ExpansionQueries(LinksEntities, Retriever):
     def __post_init__(self) -> None:
         object.__setattr__(self, "no_seeds", tuple(self.no_seeds))
         super().__post_init__()
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages."""
+        return Dense(self.kb).workloads(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""

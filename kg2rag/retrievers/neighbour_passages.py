@@ -66,15 +66,16 @@ def related_entities(
 
 
 def described_entities(kb: KnowledgeBase) -> DenseIndex:
-    """Cosine search over the entities, each as "name: description", or its name if nothing describes it."""
+    """Cosine search over the entities by `entity_descriptions`."""
+    return kb.cached("described entities", lambda: DenseIndex(kb.encode(entity_descriptions(kb))))
 
-    def build() -> DenseIndex:
-        texts = []
-        for name, description in zip(kb.graph.names, kb.graph.descriptions, strict=True):
-            texts.append(f"{name}: {description}" if description else name)
-        return DenseIndex(kb.encode(texts))
 
-    return kb.cached("described entities", build)
+def entity_descriptions(kb: KnowledgeBase) -> list[str]:
+    """Each entity as "name: description", or its name if nothing describes it."""
+    texts = []
+    for name, description in zip(kb.graph.names, kb.graph.descriptions, strict=True):
+        texts.append(f"{name}: {description}" if description else name)
+    return texts
 
 
 def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:

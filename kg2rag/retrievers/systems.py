@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from kg2rag.extraction.entity_matching import EntityMatching
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, Fusion, fuse
 from kg2rag.retrievers.rerankers import Rerank, named
+from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.registry import Registry
 from kg2rag.types import checked
 
@@ -97,9 +99,12 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 
 def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
     """What `kb.retrieve` asks: the named system, or `mention_chains`, over the triples of a graph that was brought."""
-    if name is not None:
-        return build(name, kb)
-    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
+    if name is None:
+        system = build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
+    else:
+        system = build(name, kb)
+    announce("Before the first answer", workloads(system, ()))
+    return system
 
 
 def label(system: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from copy import deepcopy
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from kg2rag import Dense, KnowledgeBase
 from kg2rag.compute import GivenEncoder, Store, embedder_of
-from kg2rag.knowledge import announcement
 from kg2rag.types import corpus_of
 
 TEXTS = ["Ada wrote notes.", "Charles built engines.", "Ada and Charles met."]
@@ -120,16 +118,3 @@ def test_a_text_that_the_matrix_lacks_is_named(store):
     kb = KnowledgeBase.build(TEXTS, embedder=(["0", "1", "2"], MATRIX), store=store)
     with pytest.raises(ValueError, match="Who wrote"):
         Dense(kb).retrieve("Who wrote?")
-
-
-def test_a_long_build_is_announced_and_a_kept_one_is_not(store, monkeypatch, capsys):
-    corpus = corpus_of([hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(2400)])
-    now = iter(range(0, 10_000, 5))
-    monkeypatch.setattr(announcement.time, "perf_counter", lambda: next(now))
-    kb = KnowledgeBase.build(corpus, embedder=letters, store=store)
-    assert capsys.readouterr().err == ""  # nothing is encoded before the vectors are needed
-    assert len(kb.vectors) == 2400
-    assert "2,400 passages: about 6 minutes" in capsys.readouterr().err
-    monkeypatch.setattr(announcement.time, "perf_counter", lambda: 0)
-    assert len(KnowledgeBase.build(corpus, embedder=letters, store=store).vectors) == 2400
-    assert capsys.readouterr().err == ""

@@ -15,7 +15,6 @@ from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.provenance import parameters
-from kg2rag.evaluation.system_parts import tuning
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
@@ -23,6 +22,7 @@ from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.words import digest
+from kg2rag.retrievers.system_parts import tuning
 
 Config = Callable[..., dict[str, object]]
 

@@ -15,6 +15,7 @@ from kg2rag.evaluation.runs import run
 from kg2rag.experiments.sweep.inputs import SweepInputs
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems as catalogue
+from kg2rag.retrievers.contract import Retriever
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,9 @@ class Scorer:
             "encoder": inputs.embedder[0],
         }
         try:
-            kb = self._knowledge_base(configuration.graph)
-            system = catalogue.build(configuration.system, kb, **configuration.parameters)
-            found = run(system, data, inputs.k, name=configuration.system, progress=False)
-            scores = evaluate(found.rankings, data, inputs.metrics, name=configuration.system)
+            system = self.build(configuration)
+            system_run = run(system, data, inputs.k, name=configuration.system, progress=False)
+            scores = evaluate(system_run.rankings, data, inputs.metrics, name=configuration.system)
         except Exception as error:  # noqa: BLE001 - recorded with its configuration, counted, and tried again next time
             return pd.DataFrame([{**about, "error": f"{type(error).__name__}: {error}"}])
         questions: dict[str, Any] = {
@@ -59,7 +59,12 @@ class Scorer:
             "split": inputs.split.labels(data),
         }
         scores = scores.reset_index(names="query_id")
-        return scores.assign(**questions, **about, error=None, ms_per_query=found.ms_per_query)
+        return scores.assign(**questions, **about, error=None, ms_per_query=system_run.ms_per_query)
+
+    def build(self, configuration: Configuration) -> Retriever:
+        """The system of a configuration, over its graph."""
+        kb = self._knowledge_base(configuration.graph)
+        return catalogue.build(configuration.system, kb, **configuration.parameters)
 
     def _knowledge_base(self, graph: str) -> KnowledgeBase:
         """The knowledge base of a graph, which stays open until another one is needed."""

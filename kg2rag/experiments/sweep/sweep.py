@@ -26,13 +26,14 @@ from kg2rag.datasets.reading import fault
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.metrics import Metric, Metrics, parse_metrics
-from kg2rag.evaluation.system_parts import tuning
+from kg2rag.evaluation.runs import announce_work
 from kg2rag.experiments.sweep.inputs import GraphSources, Split, SweepInputs
 from kg2rag.experiments.sweep.results import NAMES, SweepResult
 from kg2rag.experiments.sweep.scoring import Configuration, Scorer
 from kg2rag.extraction import Extractor
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
+from kg2rag.retrievers.system_parts import tuning
 from kg2rag.text.records import DataError, read_toml
 from kg2rag.types import Corpus, Passage, QADataset, at_least, require
 
@@ -182,11 +183,12 @@ class Sweep:
         """
         check_outputs(Path(out), NAMES)
         scorer = Scorer(self.inputs)
+        first = {(each.graph, each.system): each for each in reversed(self.configurations)}
+        announce_work(map(scorer.build, first.values()), self.dataset, self.k)
         with workers(jobs, backend, cluster) as slots:
             pieces = self._pieces(1)
             if has_workers():
                 # One of each system is run here first: it fills the store, from which the others read.
-                first = {(one.graph, one.system): one for one in reversed(self.configurations)}
                 for configuration in reversed(first.values()):
                     scorer([configuration])
                 pieces = self._pieces(math.ceil(len(self.configurations) / (PIECES_PER_WORKER * slots)))

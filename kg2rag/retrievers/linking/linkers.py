@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings, TrigramIndex
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings, TrigramIndex, Workload
 from kg2rag.text.code_names import LONGEST, key, surfaces
 from kg2rag.text.normalisation import FUNCTION_WORDS, normalise, unstroked
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, Threshold, component, top_with_ties
@@ -233,6 +233,10 @@ class EmbeddingLinker:
     kb: KnowledgeBase = field(repr=False)
     min_cosine: Cosine = 0.55
     limit: Count = 3
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+        """The entities' names."""
+        return [self.kb.workload("entity names", self.kb.graph.names)]
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """One search for the batch."""

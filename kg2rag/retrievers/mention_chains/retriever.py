@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, LexicalSettings
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
@@ -52,7 +52,7 @@ from kg2rag.retrievers.mention_chains.chains import (
     chains_of,
     read_coefficients,
 )
-from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index
+from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index, token_workload
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above, top_with_ties
@@ -183,6 +183,10 @@ class MentionChains(VectorRetriever):
         """How many of some queries the coefficients were fitted on."""
         fitted = read_coefficients(self.coefficients).seen
         return sum(digest(query.text) in fitted for query in queries)
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages with their tokens, and the triples if they have a weight."""
+        return [*self._walker.workloads(queries), token_workload(self.kb)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""

@@ -9,7 +9,6 @@ vectors are built once a corpus and memory-mapped from the store.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -23,8 +22,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute import SentenceEncoder, save_rows
 from kg2rag.compute.atomic_write import mapped
-from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.announcement import announce_seconds
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
 from kg2rag.types import FloatArray, IntArray, Matrix
@@ -119,11 +117,32 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     encoder, store, corpus = kb.embedder, kb.store, kb.corpus
     if not isinstance(encoder, SentenceEncoder):
         return None
-    key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "version": VERSION}
-    folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
+    folder = store.entry("tokens", _key(kb), lambda folder: _write(folder, encoder, kb))
     names = ("axes", "indptr", "windows", "frequency")
     axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
     return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, windows, rarity(len(corpus), frequency))
+
+
+def _key(kb: KnowledgeBase) -> dict[str, object]:
+    """What the token vectors of a knowledge base depend on."""
+    return {
+        "corpus": kb.corpus.fingerprint,
+        "encoder": kb.embedder.fingerprint(kb.store),
+        "version": VERSION,
+    }
+
+
+def token_workload(kb: KnowledgeBase) -> Workload:
+    """The passages, whose tokens are encoded window by window; none if the store has the token vectors."""
+    encoder = kb.embedder
+    if not isinstance(encoder, SentenceEncoder) or kb.store.find("tokens", _key(kb)):
+        return Workload("passages", (), list)
+
+    def encode(contents: Sequence[str]) -> None:
+        windows = list(chain.from_iterable(encoder.windows(contents, kb.store)))
+        encoder.encode_tokens(windows, kb.store, reduce=np.asarray)
+
+    return Workload("passages and their tokens", kb.corpus.streamed_contents, encode, includes="passages")
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
@@ -137,12 +156,9 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
     contents = kb.corpus.streamed_contents
     n = len(kb.corpus)
     sample = range(0, n, -(-n // SAMPLE))
-    start = time.perf_counter()
     encoded = dict(
         zip(sample, encoder.encode_tokens(contents[:: sample.step], kb.store, reduce=np.asarray), strict=True)
     )
-    seconds = (time.perf_counter() - start) / len(sample) * (n - len(sample))
-    announce_seconds("passages and their tokens", n, seconds)
     axes = principal_axes([vectors for _, vectors in encoded.values()])
 
     def as_bytes(vectors: Matrix) -> Bytes:

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
@@ -109,6 +109,13 @@ class MentionPPR(VectorRetriever):
         if self.triple_weight > 0:
             return graphs.mention_facts(self.kb, *weights, self.triple_weight)
         return graphs.mention_graph(self.kb, *weights)
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, and the triples if they have a weight."""
+        workloads = super().workloads(queries)
+        if self.triple_weight > 0:
+            workloads.append(self.kb.workload("triples", self.kb.triple_texts()))
+        return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch side by side."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, Workload
 from kg2rag.retrievers.dense import VectorRetriever, dense_fallback
-from kg2rag.retrievers.neighbour_passages import described_entities, passages_naming
+from kg2rag.retrievers.neighbour_passages import described_entities, entity_descriptions, passages_naming
 from kg2rag.types import Count, FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking
 
 COLOUR = "#B15928"  # in plots
@@ -37,6 +37,10 @@ class GraphRAGLocal(VectorRetriever):
 
     kb: KnowledgeBase = field(repr=False)
     entities: Count = 10
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+        """The entities."""
+        return [self.kb.workload("entities", entity_descriptions(self.kb))]
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One search of entities for the batch."""

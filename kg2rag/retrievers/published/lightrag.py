@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers.dense import Dense, VectorRetriever, dense_fallback
-from kg2rag.retrievers.neighbour_passages import described_entities
+from kg2rag.retrievers.neighbour_passages import described_entities, entity_descriptions
 from kg2rag.types import Cosine, Count, FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking
 
 COLOUR = "#B15928"  # in plots
@@ -70,6 +70,15 @@ class LightRAG(VectorRetriever):
     nearest: Count = 40
     min_cosine: Cosine = 0.2
     max_chunks: Count = 5
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, and the entities or triples of the mode."""
+        workloads = super().workloads(queries)
+        if "entities" in MODES[self.mode]:
+            workloads.append(self.kb.workload("entities", entity_descriptions(self.kb)))
+        if "relations" in MODES[self.mode]:
+            workloads.append(self.kb.workload("triples", self.kb.triple_texts()))
+        return workloads
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One search of entities, one of relations and one of passages for the batch."""

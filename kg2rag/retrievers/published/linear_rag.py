@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import mention_sentences
-from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
@@ -143,6 +143,11 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         """No entity of the query, or of the corpus."""
         return "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
 
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, the names in them and their sentences."""
+        texts = {"names": self.kb.mentions.names, "sentences": self._sentences()}
+        return [*super().workloads(queries), *(self.kb.workload(name, texts[name]) for name in texts)]
+
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         kb = self.kb
@@ -208,11 +213,11 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         return list(zip(sentences[best][is_passed].tolist(), passed[is_passed].tolist(), strict=True))
 
     def _sentence_vectors(self) -> DenseIndex:
-        """Of the sentences that mention something."""
-        kb = self.kb
-        return kb.cached(
-            "sentence_vectors", lambda: DenseIndex(kb.encode(mention_sentences(kb.mentions, kb.corpus)[1]))
-        )
+        return self.kb.cached("sentence_vectors", lambda: DenseIndex(self.kb.encode(self._sentences())))
+
+    def _sentences(self) -> list[str]:
+        """The sentences that mention something."""
+        return mention_sentences(self.kb.mentions, self.kb.corpus)[1]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
         """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""

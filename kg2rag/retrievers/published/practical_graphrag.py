@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, WalkOrDense, nearest_names
@@ -93,6 +93,12 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     def unlinked(self) -> str:
         """No entity of the query, or of the graph."""
         return "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, the entities' names and the triples."""
+        kb = self.kb
+        graph_texts = {"entity names": kb.graph.names, "triples": kb.triple_texts()}
+        return [*super().workloads(queries), *(kb.workload(name, texts) for name, texts in graph_texts.items())]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[list[int]], k: int) -> list[Ranking]:
         """Searched together, fused query by query."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
@@ -108,6 +108,10 @@ class PathSearch(WalkOrDense[bool]):
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
         triples = np.unique(links.triples[slots[~np.isin(links.neighbours[slots], ends)]])
         return [(*chain, int(triples[position])) for position in _highest(similar[triples], self.branch)]
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages and the triples."""
+        return [*super().workloads(queries), self.kb.workload("triples", self.kb.triple_texts())]
 
     def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
         """Search the chains of each query, and rank by them."""

@@ -7,7 +7,7 @@ add one: a file here, and a line in `RERANKERS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from kg2rag.compute.embedder import well_formed
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
+from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.registry import Registry
 from kg2rag.types import Count, FloatArray, Query, Ranking, called, component, rescored
 
@@ -72,20 +73,10 @@ class Following:
     """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
 
     def __rrshift__(self, before: Retriever) -> Pipeline:
-        kb = _knowledge_base(before)
-        if kb is None:
+        kbs = knowledge_bases(before)
+        if not kbs:
             raise TypeError(f"{called(before)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
-        return before >> Rerank(kb, self)  # type: ignore[arg-type]
-
-
-def _knowledge_base(component: Any) -> KnowledgeBase | None:
-    """The first knowledge base among a component and its members."""
-    if isinstance(component, KnowledgeBase):
-        return component
-    members = component if isinstance(component, tuple) else ()
-    if is_dataclass(component):
-        members = tuple(getattr(component, member.name) for member in fields(component))
-    return next(filter(None, map(_knowledge_base, members)), None)
+        return before >> Rerank(kbs[0], self)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -221,6 +212,16 @@ class Rerank(RerankingStage):
     kb: KnowledgeBase = field(repr=False)
     reranker: Reranker | Callable[..., Any] | str | None = None
     depth: Count = 100
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages for a bi-encoder, the pairs of question and hit for a cross-encoder."""
+        scorer, contents = self.scorer, self.kb.corpus.contents
+        if isinstance(scorer, BiEncoder):
+            return [scorer.kb.workload("passages", contents)]
+        if not isinstance(scorer, CrossEncoder):
+            return []
+        pairs = [(query.text, content) for query in queries for content in contents[: self.depth]]
+        return [Workload("pairs to rerank", pairs, scorer.scores)]
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call; passages that the scorer's corpus has are not encoded as texts."""

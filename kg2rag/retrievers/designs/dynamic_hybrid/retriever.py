@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned
 from kg2rag.retrievers.designs.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
+from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.registry import split
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, refused, sources
 
@@ -96,6 +97,10 @@ class DynamicHybrid(Retriever):
         if len(names) != len(SIDES):
             raise refused("sides", self.sides, "three systems joined by '+', such as dense+bm25+pattern")
         return {side: systems.build(name, self.kb) for side, name in zip(SIDES, names, strict=True)}
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """Those of its members."""
+        return workloads(list(self.members.values()), queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""

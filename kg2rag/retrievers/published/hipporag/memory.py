@@ -241,7 +241,12 @@ def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
 
 def fact_vectors(kb: KnowledgeBase) -> DenseIndex:
     """Exact cosine search over `phrases(kb).facts`."""
-    return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(list(map(repr, phrases(kb).facts)))))
+    return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(fact_texts(kb))))
+
+
+def fact_texts(kb: KnowledgeBase) -> list[str]:
+    """The facts as they are encoded."""
+    return list(map(repr, phrases(kb).facts))
 
 
 def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:

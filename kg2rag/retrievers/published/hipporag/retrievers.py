@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
@@ -85,6 +85,10 @@ class PhraseWalk(WalkOrDense[Start]):
     def graph(self) -> memory.PhraseGraph:
         """The phrase graph of the knowledge base under `synonym_threshold`."""
         return memory.phrase_graph(self.kb, self.synonym_threshold)
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages and the phrases."""
+        return [*super().workloads(queries), self.kb.workload("phrases", memory.phrases(self.kb).phrases)]
 
     def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:
         """(n_nodes,) for each restart; with a mask over its passages and only the phrases they state."""
@@ -194,6 +198,10 @@ class HippoRAG2(PhraseWalk):
     fact_filter: Callable[[str, Sequence[Fact]], Sequence[int]] | None = None
     passages = True
     nothing = "no fact is linked"
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, the phrases and the facts."""
+        return [*super().workloads(queries), self.kb.workload("facts", memory.fact_texts(self.kb))]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and the facts; linking all queries would call the filter."""

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Surroundings, surroundings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.published.kg2rag import released
@@ -138,6 +138,10 @@ class KG2RAGOfficial(VectorRetriever):
         super().prepare(queries)
         if isinstance(self.scorer, BiEncoder):
             self.retrieve_batch(queries, 1)
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:  # noqa: ARG002
+        """The passages, as the released code joins title and text."""
+        return [self.kb.workload("passages", self.kb.corpus.joined(released.SEPARATOR))]
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All trees of the batch are scored in one call."""

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Tree, TriplePaths, spanning_trees, stated_by, surroundings
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
@@ -64,6 +64,10 @@ class Expand(Stage):
     def depth(self) -> int:
         """The seeds."""
         return self.seeds
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages."""
+        return Dense(self.kb).workloads(queries)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""

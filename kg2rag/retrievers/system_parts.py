@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from kg2rag.knowledge import KnowledgeBase
-from kg2rag.types import Corpus, QADataset
+from kg2rag.knowledge import KnowledgeBase, Workload
+from kg2rag.types import Corpus, QADataset, Query
 
 
 def parts(value: object) -> Iterator[object]:
@@ -35,6 +35,15 @@ def is_component(value: object) -> bool:
 def knowledge_bases(system: object) -> list[KnowledgeBase]:
     """The knowledge bases of a system and of the systems in it, each once."""
     return list({id(part): part for part in parts(system) if isinstance(part, KnowledgeBase)}.values())
+
+
+def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
+    """What the models of some systems read before these rank the queries, as each of their components says it."""
+    components: list[Any] = []
+    for part in parts(systems):
+        components += [part, *parts(getattr(part, "entity_linker", None))]
+    named = [component.workloads(queries) for component in components if hasattr(component, "workloads")]
+    return [work for component_workloads in named for work in component_workloads]
 
 
 def remark(system: object) -> str:
