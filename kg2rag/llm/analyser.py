@@ -40,8 +40,8 @@ class _Weights(BaseModel):
     graph: Share
 
 
-class Reply(BaseModel):
-    """The reply that the model must give; its JSON schema is sent with the prompt."""
+class Weighing(BaseModel):
+    """How much each search method should count for the query."""
 
     query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
     weights: _Weights
@@ -58,11 +58,11 @@ class LLMAnalyser:
         """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
         names = [name_of(query) for query in queries]
         prompts = [_PROMPT.replace("{query}", quoted(query.text)) for query in queries]
-        answers = ask_each(self.model, names, prompts, Reply, "weighing")
+        answers = ask_each(self.model, names, prompts, Weighing, "weighing")
         return [_analysis(name, answer) for name, answer in zip(names, answers, strict=True)]
 
 
-def _analysis(name: str, answer: Completion[Reply]) -> QueryAnalysis:
+def _analysis(name: str, answer: Completion[Weighing]) -> QueryAnalysis:
     """The analysis in an answer, with weights that sum to 1; UnansweredQueryError if all are 0."""
     shares = answer.parsed.weights.model_dump()
     total = sum(shares.values())

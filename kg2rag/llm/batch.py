@@ -70,18 +70,19 @@ class Batch:
         return self.outcomes
 
     def _send(self, names: Sequence[str]) -> None:
-        streak = _Streak()
+        arrived: list[Outcome] = []
         with ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool:
             futures = {pool.submit(self.ask, name): name for name in names}
             try:
                 for future in as_completed(futures):
-                    outcome = future.result()
-                    self.outcomes[futures[future]] = outcome
+                    arrived.append(future.result())
+                    self.outcomes[futures[future]] = arrived[-1]
                     self.done()
-                    if streak.add(outcome) < MAX_EQUAL_FAILURES:
+                    failure = shared_failure(arrived, MAX_EQUAL_FAILURES)
+                    if failure is None:
                         continue
-                    if not (self.repeats_slow and streak.kind == "timeout"):
-                        raise streak.error(self.outcomes.values())
+                    if not (self.repeats_slow and failure.kind == "timeout"):
+                        raise self._end(failure)
                     pool.shutdown(wait=True, cancel_futures=True)
                     break
             except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
@@ -97,7 +98,7 @@ class Batch:
         The endpoint may still be at work on requests that were given up: then the first of them times out, too, and is
         sent again.
         """
-        streak = _Streak()
+        arrived: list[Outcome] = []
         for name in self.names:
             earlier = self.outcomes.get(name)
             if earlier is not None and not _is_timeout(earlier):
@@ -110,45 +111,35 @@ class Batch:
             self.outcomes[name] = replace(outcome, attempts=outcome.attempts + attempts)
             if earlier is None:
                 self.done()
-            if streak.add(outcome) >= MAX_SLOW_FAILURES and len(self.names) > MAX_SLOW_FAILURES:
-                raise streak.error(self.outcomes.values())
+            arrived.append(outcome)
+            failure = shared_failure(arrived, MAX_SLOW_FAILURES)
+            if failure is not None and len(self.names) > MAX_SLOW_FAILURES:
+                raise self._end(failure)
+
+    def _end(self, failure: Failure) -> CompletionError:
+        """The error that ends a batch."""
+        answered = sum(not isinstance(outcome, Failure) for outcome in self.outcomes.values())
+        reason = (
+            f"Requests in a row failed alike, so nothing more is sent: {failure.reason}. The {answered} answers that "
+            "came are stored; the same call goes on from there"
+        )
+        return CompletionError(replace(failure, reason=reason))
 
 
 def _is_timeout(outcome: Outcome) -> bool:
     return isinstance(outcome, Failure) and outcome.kind == "timeout"
 
 
-class _Streak:
-    """How many outcomes in a row are the same failure."""
+def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
+    """The failure with which the last `count` outcomes end alike; limits and unusable replies do not count.
 
-    def __init__(self) -> None:
-        self.last: Failure | None = None
-        self.length = 0
-
-    @property
-    def kind(self) -> str:
-        return self.last.kind if self.last else ""
-
-    def add(self, outcome: Outcome) -> int:
-        """The length of the row that an outcome ends; limits of spending and unusable replies do not count."""
-        if not isinstance(outcome, Failure) or outcome.kind in ("limit", "output"):
-            self.last, self.length = None, 0
-            return 0
-        if outcome.kind == "access":
-            raise CompletionError(outcome)
-        is_same = self.last is not None and (self.last.kind, self.last.reason) == (outcome.kind, outcome.reason)
-        self.last, self.length = outcome, self.length + 1 if is_same else 1
-        return self.length
-
-    def error(self, outcomes: Iterable[Outcome]) -> CompletionError:
-        """The error that ends a batch."""
-        assert self.last is not None
-        answered = sum(not isinstance(outcome, Failure) for outcome in outcomes)
-        reason = (
-            f"{self.length} requests in a row failed alike, so nothing more is sent: {self.last.reason}. "
-            f"The {answered} answers that came are stored; the same call goes on from there"
-        )
-        return CompletionError(replace(self.last, reason=reason))
+    CompletionError if the last one is of kind "access".
+    """
+    failures = [outcome for outcome in arrived[-count:] if isinstance(outcome, Failure)]
+    if failures and failures[-1].kind == "access":
+        raise CompletionError(failures[-1])
+    is_shared = len(failures) == count and len({(failure.kind, failure.reason) for failure in failures}) == 1
+    return failures[-1] if is_shared and failures[-1].kind not in ("limit", "output") else None
 
 
 def warn_of_unusable(outcomes: Iterable[Outcome], total: int) -> None:

@@ -187,24 +187,20 @@ class _ChatExchange(Exchange[_Answer]):
         if limit is not None:
             max_bytes = min(max_bytes, BASE_BYTES + BYTES_PER_TOKEN * limit * body.get("n", 1))
         super().__init__(read_answer, max_bytes)
-        self.spending, self.prices = spending, prices
+        self.spending, self.prices = spending or Spending(), prices
         self.most = 0.0
 
     def before(self, body: bytes) -> None:
-        if self.spending is None:
-            return
-        self.most = 0.0 if self.spending.max_cost is None else most_of(body, self.prices)
+        if self.spending.max_cost is not None:
+            self.most = most_of(body, self.prices)
         self.spending.reserve(self.most)
 
     def after(self, reply: _Answer | None, *, refused: bool) -> None:
-        if self.spending is None:
-            return
-        if refused:
-            self.spending.settle(self.most, 0.0)
-        elif reply is not None:
-            cost = cost_of((reply.prompt_tokens, reply.completion_tokens), self.prices)
-            if cost is not None:
-                self.spending.settle(self.most, cost)
+        cost: float | None = 0.0
+        if not refused:
+            cost = None if reply is None else cost_of((reply.prompt_tokens, reply.completion_tokens), self.prices)
+        if cost is not None:
+            self.spending.settle(self.most, cost)
 
     def is_whole(self, content: bytearray) -> bool:
         return content.rstrip().endswith(_END_MARK.encode())
@@ -382,11 +378,9 @@ def with_schema(messages: list[dict[str, str]], schema: dict[str, Any]) -> list[
 
 def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     """The messages with the system's text at the head of the first message of the user."""
-    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    system = [message["content"] for message in messages if message["role"] == "system"]
     others = [message for message in messages if message["role"] != "system"]
-    if not system:
-        return others
     if not others or others[0]["role"] != "user":
-        return [{"role": "user", "content": system}, *others]
+        others.insert(0, {"role": "user", "content": ""})
     first, *rest = others
-    return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
+    return [{**first, "content": "\n\n".join(filter(None, [*system, first["content"]]))}, *rest]

@@ -220,8 +220,7 @@ def bounded(form: type[BaseModel], limit: int) -> type[BaseModel]:
     """The form of an answer whose JSON schema limits the items of its lists; more of them are read all the same."""
 
     def add_limits(schema: dict[str, Any]) -> None:
-        schema["additionalProperties"] = False
-        schema["required"] = list(schema["properties"])
+        _strict(schema)
         for part in schema["properties"].values():
             part["maxItems"] = limit
 
