@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
@@ -38,6 +40,11 @@ def unit(vectors: Matrix) -> Matrix:
     """Rows scaled to norm 1; those of zeros stay."""
     scaled: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
     return scaled
+
+
+def hash_of(*parts: object) -> str:
+    """The first 16 digits of the sha256 of some JSON values."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def well_formed(text: str) -> str:

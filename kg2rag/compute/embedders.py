@@ -30,16 +30,16 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
     if isinstance(encoder, str):
         return embedder_named(encoder)
     if isinstance(encoder, Mapping):
-        matrix = np.stack([np.asarray(vector) for vector in encoder.values()])
-        return GivenVectors.of(list(encoder), matrix, corpus)
+        encoder = (list(encoder), np.stack([np.asarray(vector) for vector in encoder.values()]))
     if isinstance(encoder, tuple) and len(encoder) in (2, 3):
         ids, matrix, *others = encoder
         return GivenVectors.of(list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others))
-    if not isinstance(encoder, type):
-        if fits(encoder, Embedder):
-            return encoder  # type: ignore[return-value]
-        if callable(encoder) or hasattr(encoder, "encode"):
-            return GivenEncoder(encoder, sample=_sample(corpus))
+    if isinstance(encoder, type):
+        raise refused("embedder", encoder, ALLOWED)
+    if fits(encoder, Embedder):
+        return encoder  # type: ignore[return-value]
+    if callable(encoder) or hasattr(encoder, "encode"):
+        return GivenEncoder(encoder, sample=_sample(corpus))
     raise refused("embedder", encoder, ALLOWED)
 
 

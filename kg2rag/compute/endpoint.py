@@ -147,12 +147,12 @@ class Endpoint:
 def checked_address(base_url: str) -> SplitResult:
     """The parts of an address; ParameterError for one that is none, or holds a password or a key."""
     url = urlsplit(base_url)
-    if url.username or url.password or url.query or url.fragment or "@" in url.netloc:  # not quoted: perhaps a secret
+    if url.query or url.fragment or "@" in url.netloc:  # not quoted: perhaps a secret
         raise ParameterError(
             "base_url holds a user, password, query or fragment; keys belong in environment variables."
         )
-    known = url.scheme in ("http", "https") and url.hostname
-    if not known or any(character in "\\%" or not character.isprintable() for character in base_url):
+    is_address = url.scheme in ("http", "https") and url.hostname and base_url.isprintable()
+    if not is_address or set("\\%") & set(base_url):
         raise ParameterError(f"base_url {base_url!r} is no address. Give one such as http://localhost:8000/v1.")
     return url
 
@@ -193,8 +193,8 @@ def api_key(base_url: str, variable: str | None = None) -> str:
 
 def has_openai_key(base_url: str) -> bool:
     """Whether the key in `OPENAI_API_KEY` belongs to an address: scheme, host and port must agree."""
-    own = os.environ.get(OPENAI_URL, "").strip()
-    return origin(base_url) in {origin(address) for address in (OPENAI_ADDRESS, own) if address}
+    address = os.environ.get(OPENAI_URL, "").strip() or OPENAI_ADDRESS
+    return origin(base_url) in (origin(OPENAI_ADDRESS), origin(address))
 
 
 def origin(base_url: str) -> tuple[str, str, int]:

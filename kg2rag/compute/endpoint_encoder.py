@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import field
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from kg2rag.compute.embedder import Role, checked_vectors, well_formed
+from kg2rag.compute.embedder import Role, checked_vectors, hash_of, well_formed
 from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -56,7 +55,7 @@ class EndpointEncoder:
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
         """A hash of address, model and prompts: an endpoint shows no weights."""
-        return _hash(self.base_url, self.model, self.query_prompt, self.passage_prompt)
+        return hash_of(self.base_url, self.model, self.query_prompt, self.passage_prompt)
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent.
@@ -185,7 +184,3 @@ def _order(indexes: list[int | None]) -> list[int]:
     free = iter(sorted(set(positions) - set(given)))
     numbers = [next(free) if index is None else index for index in indexes]
     return sorted(positions, key=numbers.__getitem__)
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

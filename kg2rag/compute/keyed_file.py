@@ -13,14 +13,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kg2rag.compute.claim import claimed
+from filelock import FileLock
 
+LOCKS = ".locks"
 APPLICATION_ID = 0x6B673272  # "kg2r", in the header of the file
-ENDING = ".sqlite"
 TIMEOUT_SECONDS = 60  # of waiting for another process that writes
 KEYS_PER_QUERY = 10_000
 DIGEST_BYTES = 8
@@ -45,6 +45,21 @@ class DamagedEntryWarning(UserWarning):
 
 class DamagedFileError(OSError):
     """A keyed file is malformed, or another program wrote it."""
+
+
+@contextmanager
+def claimed(folder: Path, name: str) -> Iterator[None]:
+    """A block that one thread of one process runs at a time for a name in a folder; a kill frees it, no file stays."""
+    locks = folder / LOCKS
+    locks.mkdir(parents=True, exist_ok=True)
+    path = locks / f"{sha256(_as_bytes(name)).hexdigest()[:32]}.lock"
+    with FileLock(path):
+        try:
+            yield
+        finally:
+            # Whoever waits finds that the file has lost its name, and begins again (filelock looks at st_nlink).
+            with suppress(OSError):  # Windows keeps a file that is open
+                path.unlink()
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,12 @@ class Record(BaseModel):
     """The outputs of a folder by their path in it, parts separated by "/"."""
 
     model_config = ConfigDict(extra="forbid")
-    program: Literal["kg2rag"]
+    program: Literal["kg2rag"] = "kg2rag"
     outputs: dict[str, Output] = {}
+
+    def checksums(self, name: str) -> list[str]:
+        """The checksums of an output; none for a file that the record does not list."""
+        return self.outputs[name].sha256 if name in self.outputs else []
 
 
 def read_record(folder: Path) -> Record:
@@ -49,7 +53,7 @@ def read_record(folder: Path) -> Record:
     try:
         record = Record.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        return Record(program="kg2rag")
+        return Record()
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
@@ -98,7 +102,7 @@ def check_outputs(folder: Path, names: Collection[str] = ()) -> None:
             raise FileExistsError(f"{place} is a file. Name a folder for the results (--out), not {folder}.")
     record = read_record(folder)
     for name in names:
-        _require_replaceable(folder, name, record)
+        _require_replaceable(folder, name, record.checksums(name))
 
 
 @contextmanager
@@ -159,62 +163,52 @@ def _replace(folder: Path, kind: str, partial: Path, last: str, keep_former: boo
     names.sort(key=lambda name: (name == last, name))
     checksums = {name: sha256(partial / name) for name in names}
     record = read_record(folder)
-    former = set() if keep_former else {name for name, output in record.outputs.items() if output.kind == kind}
     for name, checksum in checksums.items():
-        _require_replaceable(folder, name, record, checksum)
+        _require_replaceable(folder, name, [*record.checksums(name), checksum])
         flush(partial / name)
-    for name, checksum in checksums.items():
-        former_checksums = record.outputs[name].sha256 if name in record.outputs else []
-        record.outputs[name] = Output(kind=kind, sha256=[*former_checksums, checksum])
-    _write_record(folder, record)  # a process that is killed from here on leaves files that the record lists
+    replaced = {name: Output(kind=kind, sha256=[*record.checksums(name), checksums[name]]) for name in names}
+    # A process that is killed from here on leaves files that the record lists.
+    _write_record(folder, Record(outputs=record.outputs | replaced))
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (partial / name).replace(folder / name)
-    for name in sorted(former.difference(names)):
-        _delete(folder, name, record)
-    for name, checksum in checksums.items():
-        record.outputs[name] = Output(kind=kind, sha256=[checksum])
-    _write_record(folder, record)
+    if not keep_former:
+        _delete_former(folder, kind, record, names)
+    written = {name: Output(kind=kind, sha256=[checksum]) for name, checksum in checksums.items()}
+    _write_record(folder, Record(outputs=record.outputs | written))
 
 
-def _require_replaceable(folder: Path, name: str, record: Record, checksum: str | None = None) -> None:
-    """Raise FileExistsError if a file is there that kg2rag did not write and whose content is not the new one."""
+def _require_replaceable(folder: Path, name: str, checksums: Collection[str]) -> None:
+    """Raise FileExistsError if a file is there whose content is none of those that kg2rag wrote or will write."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise FileExistsError(f"{path} leads out of its folder to {path.resolve()}. Name another folder (--out).")
     for parent in path.parents:
         if parent.is_relative_to(folder) and parent.exists() and not parent.is_dir():
             raise FileExistsError(f"{parent} is a file where the results need a folder. Name another folder (--out).")
-    if not (path.exists() or path.is_symlink()) or _is_unchanged(path, name, record):
-        return
-    if path.is_file() and checksum is not None and sha256(path) == checksum:
-        return
-    if name in record.outputs:
+    if (path.exists() or path.is_symlink()) and not _has_checksum(path, checksums):
         raise FileExistsError(
-            f"{path} was edited since kg2rag wrote it, and would be overwritten. Move it away, or name another place "
-            "for the results (--out)."
+            f"{path} was not written by kg2rag, or was edited since, and would be overwritten. Move it away, or name "
+            "another place for the results (--out)."
         )
-    raise FileExistsError(
-        f"{path} was not written by kg2rag, and would be overwritten. Move it away, or name another place for the "
-        "results (--out)."
-    )
 
 
-def _is_unchanged(path: Path, name: str, record: Record) -> bool:
-    """Whether a file is the one that kg2rag wrote."""
-    output = record.outputs.get(name)
-    return output is not None and path.is_file() and not path.is_symlink() and sha256(path) in output.sha256
+def _has_checksum(path: Path, checksums: Collection[str]) -> bool:
+    """Whether a path is a file, and no link, with one of these checksums."""
+    return path.is_file() and not path.is_symlink() and sha256(path) in checksums
 
 
-def _delete(folder: Path, name: str, record: Record) -> None:
-    """Delete a former output, and its subfolder if it is empty then; an edited one is only taken off the record."""
-    path = folder / name
-    if path.resolve().is_relative_to(folder.resolve()) and _is_unchanged(path, name, record):
-        path.unlink()
-        if path.parent != folder:
-            with suppress(OSError):  # other files are in it
-                path.parent.rmdir()
-    del record.outputs[name]
+def _delete_former(folder: Path, kind: str, record: Record, names: Collection[str]) -> None:
+    """Take the other outputs of a kind off the record; delete the unedited ones, and subfolders that are empty then."""
+    for name in sorted(record.outputs.keys() - names):
+        if record.outputs[name].kind == kind:
+            path = folder / name
+            if path.resolve().is_relative_to(folder.resolve()) and _has_checksum(path, record.checksums(name)):
+                path.unlink()
+                if path.parent != folder:
+                    with suppress(OSError):  # other files are in it
+                        path.parent.rmdir()
+            del record.outputs[name]
 
 
 def _write_record(folder: Path, record: Record) -> None:

@@ -57,8 +57,8 @@ class StaticEncoder:
         """(n_texts, dim) float32, rows of norm 1, in the given order; nothing is stored."""
         if not texts:
             return np.empty((0, self.table.dim), dtype=np.float32)
-        found = self.table.encode(list(map(well_formed, texts)), use_multiprocessing=False)
-        return unit(found.astype(np.float32))
+        vectors = self.table.encode(list(map(well_formed, texts)), use_multiprocessing=False)
+        return unit(vectors.astype(np.float32))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self.model}

@@ -26,8 +26,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from kg2rag.compute.atomic_write import new_folder, remove_folder, remove_leftovers
-from kg2rag.compute.claim import claimed
-from kg2rag.compute.keyed_file import DamagedEntryWarning, KeyedFile
+from kg2rag.compute.keyed_file import DamagedEntryWarning, KeyedFile, claimed
 from kg2rag.text.records import sha256
 
 MANIFEST = "manifest.json"

@@ -13,15 +13,7 @@ import httpcore2
 import httpx2
 import openai
 
-from kg2rag.compute.endpoint import (
-    TOTAL_FACTOR,
-    EndpointError,
-    Exchange,
-    FailureKind,
-    has_openai_key,
-    hidden,
-    shown,
-)
+from kg2rag.compute.endpoint import TOTAL_FACTOR, EndpointError, Exchange, FailureKind, has_openai_key, hidden, shown
 
 Parsed = TypeVar("Parsed")
 _KINDS: dict[int, FailureKind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from kg2rag.compute.embedder import PROBE, Embedder, Role, are_near, checked_vectors, well_formed
+from kg2rag.compute.embedder import PROBE, Embedder, Role, are_near, checked_vectors, hash_of, well_formed
 from kg2rag.compute.encoder_state import state_checksum
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
@@ -114,7 +114,7 @@ class GivenEncoder:
                 )
             if state_checksum(self.encoder) != state:
                 state = ""  # it counts or caches, so that its state does not tell it from others
-            key = _hash(self.name, self.query_prompt, self.passage_prompt, state)
+            key = hash_of(self.name, self.query_prompt, self.passage_prompt, state)
             self._identities[store.root] = self._stored_identity(store, key, probes, sample)
         return self._identities[store.root]
 
@@ -130,7 +130,7 @@ class GivenEncoder:
                 file.keep([(name, content)])
                 stored = file.find([name])
             with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
-                identity = Identity(_hash(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays))
+                identity = Identity(hash_of(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays))
             if all(are_near(vectors, identity.probes[role]) for role, vectors in probes.items()):
                 cache = self._cache(store, identity.fingerprint, identity.dim, "passage")
                 if self._agrees(cache, sample, "passage"):
@@ -160,14 +160,12 @@ class GivenEncoder:
             vectors = vectors.detach().float().cpu().numpy()
         return checked_vectors(vectors, len(texts), self.name)
 
-    def _method(self, role: Role) -> Callable[[list[str]], Any]:
+    def _method(self, role: Role) -> Any:
         """The method of the encoder for a role, or the function itself."""
         for name in ("encode_query" if role == "query" else "encode_document", "encode"):
             if hasattr(self.encoder, name):
-                method: Callable[[list[str]], Any] = getattr(self.encoder, name)
-                return method
-        function: Callable[[list[str]], Any] = self.encoder
-        return function
+                return getattr(self.encoder, name)
+        return self.encoder
 
     def _changed(self) -> ChangedEncoderError:
         return ChangedEncoderError(
@@ -209,24 +207,21 @@ class GivenVectors:
         """(n_texts, dim); ValueError for a text without a vector if `other` is None."""
         rows = np.fromiter((self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
         vectors = self.matrix[rows]
-        lacking = [text for text in texts if text not in self.rows]
-        if lacking and self.other is None:
+        new = [text for text in texts if text not in self.rows]
+        if not new:
+            return vectors
+        if self.other is None:
             raise ValueError(
-                f"No vector is given for {lacking[0]!r:.80} ({len(lacking):,} of {len(texts):,} texts). "
+                f"No vector is given for {new[0]!r:.80} ({len(new):,} of {len(texts):,} texts). "
                 "Add it by its text, or say what encodes other texts: embedder=(ids, matrix, function or model name)."
             )
-        if lacking and self.other is not None:
-            others = self.other.encode(lacking, store, role)
-            if others.shape[1] != vectors.shape[1]:
-                raise ValueError(
-                    f"The matrix has {vectors.shape[1]} columns, but vectors of {self.other!r} have {others.shape[1]}."
-                )
-            vectors[rows < 0] = others
+        new_vectors = self.other.encode(new, store, role)
+        if new_vectors.shape[1] != vectors.shape[1]:
+            raise ValueError(
+                f"The matrix has {vectors.shape[1]} columns, but vectors of {self.other!r} have {new_vectors.shape[1]}."
+            )
+        vectors[rows < 0] = new_vectors
         return vectors
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _npz(arrays: Mapping[Role, Matrix]) -> bytes:

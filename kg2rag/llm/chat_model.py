@@ -18,9 +18,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from kg2rag.compute import EncoderTokens
-from kg2rag.compute.claim import claimed
 from kg2rag.compute.endpoint import TIMEOUT_SECONDS, Endpoint, checked_address, endpoint_of, is_local
-from kg2rag.compute.keyed_file import KeyedFile
+from kg2rag.compute.keyed_file import KeyedFile, claimed
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.llm.batch import Batch
