@@ -109,7 +109,7 @@ def _violations(
 
 
 def _parameter_violations(system: Retriever | Builder, trial: Trial) -> Iterator[tuple[str, str]]:
-    found = [] if isinstance(system, Retriever) else parameters.parameters_of_builder(system, trial.kb)
-    for parameter in found or parameters.parameters_of_system(trial.system):
+    tested = [] if isinstance(system, Retriever) else parameters.parameters_of_builder(system, trial.kb)
+    for parameter in tested or parameters.parameters_of_system(trial.system):
         for sentence in parameters.faults(parameter, trial):
             yield f"parameter {parameter.name}", sentence

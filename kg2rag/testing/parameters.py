@@ -36,17 +36,14 @@ class Parameter:
     @property
     def types(self) -> set[Any]:
         """The types that the annotation allows."""
-        is_union = get_origin(self.annotation) in (Union, UnionType)
-        return set(get_args(self.annotation)) if is_union else {self.annotation}
+        if get_origin(self.annotation) in (Union, UnionType):
+            return set(get_args(self.annotation))
+        return {self.annotation}
 
     @property
     def choices(self) -> list[object]:
         """The values of a `Literal` annotation."""
         return [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
-
-    def takes(self, kind: type) -> bool:
-        """Whether the value is of a type, or None in place of one."""
-        return isinstance(self.value, kind) or (self.value is None and kind in self.types)
 
 
 def faults(parameter: Parameter, trial: Trial) -> Iterator[str]:
@@ -60,14 +57,14 @@ def parameters_of_builder(builder: Callable[..., Retriever], kb: KnowledgeBase |
     annotations = annotations_of(builder)
     parameters = []
     for parameter in list(inspect.signature(builder).parameters.values())[1:]:
-        if parameter.default is parameter.empty:
-            continue
-
-        def make(value: object, name: str = parameter.name) -> Retriever:
-            return builder(kb, **{name: value})
-
-        parameters.append(Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make))
+        if parameter.default is not parameter.empty:
+            make = partial(_with_parameter, partial(builder, kb), parameter.name)
+            parameters.append(Parameter(parameter.name, parameter.default, annotations.get(parameter.name), make))
     return parameters
+
+
+def _with_parameter(build: Callable[..., Any], name: str, value: object) -> Any:
+    return build(**{name: value})
 
 
 def parameters_of_system(system: Retriever) -> Iterator[Parameter]:
@@ -81,10 +78,7 @@ def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:
     annotations = annotations_of(part_type)
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
-
-        def put_value(new: object, name: str = field.name) -> Any:
-            return put(replace(part, **{name: new}))
-
+        put_value = partial(_put_field, put, part, field.name)
         components = list(_components(value))
         for position, component in components:
             yield from _fields(component, partial(_put_member, put_value, value, position))
@@ -100,6 +94,11 @@ def _components(value: object) -> Iterator[tuple[int, Retriever | Stage]]:
             yield position, member
 
 
+def _put_field(put: Callable[[Any], Any], part: Any, name: str, new: object) -> Any:
+    """The system in which one field of a component has another value."""
+    return put(replace(part, **{name: new}))
+
+
 def _put_member(put_value: Callable[[Any], Any], value: Any, position: int, new: object) -> Any:
     """The system in which one member of a field's value is replaced."""
     if isinstance(value, tuple):
@@ -111,11 +110,8 @@ def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
     """Another value must change at least one ranking, and the repr."""
     ignored = list[object]()
     for value in _other_values(parameter):
-        if value == parameter.value:
-            continue
-        try:
-            system = parameter.make(value)
-        except (ValueError, TypeError):
+        _, system = _make(parameter, value)
+        if system is None or value == parameter.value:
             continue
         if repr(system) == repr(trial.system):
             yield f"{parameter.name} = {value!r} is accepted and does not show in the repr"
@@ -132,15 +128,14 @@ def unused(parameter: Parameter, trial: Trial) -> Iterator[str]:
 def _other_values(parameter: Parameter) -> Sequence[object]:
     """Values of the type of a parameter; empty if none is known."""
     value = parameter.value
-    choices = parameter.choices
-    if choices:
-        return choices
+    if parameter.choices:
+        return parameter.choices
     if isinstance(value, bool):
         return [not value]
-    if parameter.takes(int):
+    if int in parameter.types:
         whole = value or 10
         return list(dict.fromkeys((1, 2, 3, whole // 2, 2 * whole, 0)))
-    if parameter.takes(float):
+    if float in parameter.types:
         number = value or 1.0
         return list(dict.fromkeys((number / 2, number * 2, 0.0, 0.01, 0.1, 0.9, 0.999, 1.0, 10.0)))
     if isinstance(value, str):
@@ -177,17 +172,15 @@ def unchecked(parameter: Parameter, trial: Trial) -> Iterator[str]:
     for value in _wrong_values(parameter):
         fault, system = _make(parameter, value)
         if system is not None:
-            yield f"{parameter.name} = {value!r} is accepted; call `check` (kg2rag.types.parameters) when it is made"
-        elif fault:
-            yield fault
+            fault = "is accepted; call `check` (kg2rag.types.parameters) when it is made"
+        if fault:
+            yield f"{parameter.name} = {value!r} {fault}"
     for value in _extreme_values(parameter):
         fault, system = _make(parameter, value)
         if system is not None:
             fault = _failure(system, trial)
-            if fault:
-                yield f"{parameter.name} = {value!r} is accepted and {fault}. Check its range when it is made"
-        elif fault:
-            yield fault
+        if fault:
+            yield f"{parameter.name} = {value!r} {fault}"
 
 
 def _wrong_values(parameter: Parameter) -> list[object]:
@@ -208,26 +201,27 @@ def _extreme_values(parameter: Parameter) -> list[object]:
 
 def _make(parameter: Parameter, value: object) -> tuple[str, Retriever | None]:
     """The system with a value; None if it is refused, and what is wrong with the refusal, "" if nothing."""
-    name = parameter.name
     try:
         return "", parameter.make(value)
     except (ValueError, TypeError) as error:
-        if name not in str(error) and repr(value) not in str(error):
-            return f"the refusal of {name} = {value!r} names neither: {error}", None
-        return "", None
+        if parameter.name in str(error) or repr(value) in str(error):
+            return "", None
+        return f"is refused by an error that names neither: {error}", None
     except Exception as error:  # noqa: BLE001
-        return f"{name} = {value!r} raises {type(error).__name__} ({error}); refuse it with a ValueError", None
+        return f"raises {type(error).__name__} ({error}); refuse it with a ValueError", None
 
 
 def _failure(system: Retriever, trial: Trial) -> str:
     """How a system fails with a value that it accepted; "" if it works."""
-    ordinary = [row for row, query in enumerate(trial.queries) if is_ordinary(query)][::ORDINARY_STEP]
+    ordinary = list(filter(is_ordinary, trial.queries))[::ORDINARY_STEP]
     awkward = [query for query in trial.queries if not is_ordinary(query)]
     try:
-        rankings = system.retrieve_batch([*(trial.queries[row] for row in ordinary), *awkward], trial.k)
+        rankings = system.retrieve_batch([*ordinary, *awkward], trial.k)
     except Exception as error:  # noqa: BLE001
-        return f"fails later with {type(error).__name__}: {error}"
-    had_hits = any(len(trial.rankings[row]) for row in ordinary)
-    if had_hits and not any(len(ranking) for ranking in rankings[: len(ordinary)]):
-        return f"no query has a hit (first: {describe_query(trial.queries[ordinary[0]])})"
+        return f"is accepted and fails later with {type(error).__name__}: {error}. Check its range when it is made"
+    default_rankings = dict(zip(trial.queries, trial.rankings, strict=True))
+    has_hits = any(map(len, rankings[: len(ordinary)]))
+    if not has_hits and any(len(default_rankings[query]) for query in ordinary):
+        first = describe_query(ordinary[0])
+        return f"is accepted and no query has a hit (first: {first}). Check its range when it is made"
     return ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -96,11 +98,7 @@ def worked_out(ranking: Ranking, hit: Hit) -> float:
     terms = [term for term in terms_of(ranking, hit.stage) or () if parts.keys() >= set(term[1::2])]
     if not terms:
         raise ValueError(f"no term can be worked out from {dict(hit.score_parts)}")
-    expressions = []
-    for term in terms:  # text and names of parts by turns
-        pieces = list(term)
-        pieces[1::2] = [parts[name] for name in term[1::2]]
-        expressions.append("".join(pieces))
+    expressions = ["".join(parts.get(piece, piece) for piece in term) for term in terms]
     return float(pd.eval(" + ".join(expressions).replace("·", "*"), engine="python"))  # type: ignore[arg-type]
 
 
@@ -108,13 +106,11 @@ def answers(trial: Trial) -> Iterator[str]:
     """Every query must get a ranking under its id, in the order of the queries; no queries give an empty list."""
     ids = [ranking.query_id for ranking in trial.rankings]
     counts = f"{len(ids)} rankings for {len(trial.queries)} queries"
-    for i, query in enumerate(trial.queries):
-        if i >= len(ids):
-            yield f"{describe_query(query)}: no ranking at its place, of {counts}"
-        elif ids[i] != query.id:
-            yield f"{describe_query(query)}: the ranking of {ids[i]!r} at its place, of {counts}"
-    if len(ids) > len(trial.queries):
-        yield counts
+    for query, query_id in zip_longest(trial.queries, ids):
+        if query is None:
+            yield counts
+        elif query_id != query.id:
+            yield f"{describe_query(query)}: the ranking of {query_id!r} at its place, of {counts}"
     empty = trial.system.retrieve_batch([], trial.k)
     if empty != []:
         yield f"no queries: expected [], got {empty!r}"
@@ -125,8 +121,8 @@ def prefixes(trial: Trial) -> Iterator[str]:
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
         rankings = trial.system.retrieve_batch(trial.queries, k)
-        for query, ranking, other in zip(trial.queries, trial.rankings, rankings, strict=True):
-            shallow, deep = (other, ranking) if k < trial.k else (ranking, other)
+        for query, *pair in zip(trial.queries, trial.rankings, rankings, strict=True):
+            shallow, deep = pair if trial.k == small else reversed(pair)
             fault = difference(shallow, deep.top(small), notes=False)
             if fault:
                 yield f"{describe_query(query)}, at k = {small} and k = {large}: {fault}"
@@ -145,30 +141,27 @@ def no_silent_fallback(trial: Trial) -> Iterator[str]:
 
 def _copies(trial: Trial, fallback: Retriever) -> list[tuple[Query, Ranking]]:
     """The rankings that equal those of another strategy; none if all do, because the system then is that strategy."""
-    judged, copies = 0, []
-    others = fallback.retrieve_batch(trial.queries, trial.k)
-    for query, ranking, other in zip(trial.queries, trial.rankings, others, strict=True):
+    judged = []
+    fallback_rankings = fallback.retrieve_batch(trial.queries, trial.k)
+    for query, ranking, fallback_ranking in zip(trial.queries, trial.rankings, fallback_rankings, strict=True):
         if query.candidates is None and len(ranking) > 1:
-            judged += 1
-            if _is_copy(ranking, other):
-                copies.append((query, ranking))
-    return copies if len(copies) < judged else []
+            judged.append((query, ranking, _is_copy(ranking, fallback_ranking)))
+    copies = [(query, ranking) for query, ranking, is_copy in judged if is_copy]
+    return copies if len(copies) < len(judged) else []
 
 
-def _is_copy(ranking: Ranking, other: Ranking) -> bool:
+def _is_copy(ranking: Ranking, model: Ranking) -> bool:
     """Whether a ranking has the hits and scores of another one, and no other part of a score."""
-    has_hits = ranking.passage_ids == other.passage_ids and ranking.scores.tolist() == other.scores.tolist()
-    return has_hits and set(ranking.score_parts) <= set(other.score_parts)
+    has_hits = ranking.passage_ids == model.passage_ids and ranking.scores.tolist() == model.scores.tolist()
+    return has_hits and set(ranking.score_parts) <= set(model.score_parts)
 
 
 def bounds_of_k(trial: Trial) -> Iterator[str]:
     """A `k` below 1 is refused with a ValueError."""
     for k in (0, -1):
-        try:
+        with suppress(ValueError):
             trial.system.retrieve_batch(trial.queries[:1], k)
-        except ValueError:
-            continue
-        yield f"k = {k} is accepted"
+            yield f"k = {k} is accepted"
 
 
 def configuration(trial: Trial) -> Iterator[str]:
@@ -206,13 +199,13 @@ def _components(part: object) -> Iterator[object]:
         yield from _components(member)
 
 
-def equal_to(*others: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
+def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:
     """The promise that other ways to retrieve give the same rankings; each way has a description."""
 
     def promise(trial: Trial) -> Iterator[str]:
-        for description, retrieve in others:
-            for query, ranking, other in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
-                fault = difference(ranking, other)
+        for description, retrieve in ways:
+            for query, *pair in zip(trial.queries, trial.rankings, retrieve(trial), strict=True):
+                fault = difference(*pair)
                 if fault:
                     yield f"{describe_query(query)}, {description}: {fault}"
 

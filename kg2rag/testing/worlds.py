@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -108,17 +107,16 @@ class HashedWords:
     """An embedder that needs no model: a text is the sum of its words, each an axis chosen by a hash of the word."""
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
-        """The number of axes, on which vectors depend."""
-        return f"hashed words, {DIM}"
+        """The rules and the number of axes."""
+        return f"hashing vectorizer, {DIM}"
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
         """(n_texts, DIM) rows of norm 1; 0 for a text without a word."""
-        vectors = np.zeros((len(texts), DIM), dtype=np.float32)
-        for row, text in enumerate(texts):
-            for word in normalise(text).split():
-                vectors[row, int.from_bytes(blake2b(word.encode(), digest_size=4).digest()) % DIM] += 1
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        words = {"preprocessor": normalise, "token_pattern": r"\S+"}
+        vectors = HashingVectorizer(n_features=DIM, alternate_sign=False, **words).transform([*texts, ""]).toarray()
+        return vectors[:-1].astype(np.float32)
 
 
 def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
