@@ -31,13 +31,17 @@ from kg2rag.knowledge.indexes import lexical, trigram
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
-from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise, unstroked
+from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon
 from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import Corpus, IntArray, Matrix, ParameterError, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
 _RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:recommended", "kg2rag.systems")
 """By name, as plugins are: a base knows no strategy."""
+ALLOWED = (
+    "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
+    "list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
+)
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
 
 
@@ -181,23 +185,15 @@ class KnowledgeBase:
         """What the encoder has to read of some texts; see `Workload`."""
         return Workload.encoding(name, texts, self.embedder, self.store)
 
-    def _over(self, what: str, texts: Sequence[str]) -> DenseIndex:
-        return DenseIndex(self._encoded(texts, {what: self.graph.fingerprint}))
+    def _over(self, name: str, texts: Sequence[str]) -> DenseIndex:
+        return DenseIndex(self._encoded(texts, {name: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """Finds entities by name, alias, or either without strokes (Lodz), in this order; and each match's entity."""
+        """Finds entities by the keys of `KnowledgeGraph.code_of`, but for function words; and each match's entity."""
 
         def built() -> tuple[Lexicon, list[int]]:
-            graph = self.graph
-            codes: dict[str, int] = {}
-            aliases = ((entity, alias) for entity, names in enumerate(graph.aliases) for alias in names)
-            for entity, name in (*enumerate(graph.names), *aliases):
-                codes.setdefault(normalise(name), entity)
-            for key, entity in list(codes.items()):
-                codes.setdefault(unstroked(key), entity)
-            for word in FUNCTION_WORDS:
-                codes.pop(word, None)
+            codes = {key: code for key, code in self.graph.code_of.items() if key not in FUNCTION_WORDS}
             return Lexicon(list(codes)), list(codes.values())
 
         return self.cached("entity lexicon", built)
@@ -256,13 +252,13 @@ class KnowledgeBase:
         `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
         """
         if key not in self._memory:
-            before = self.counts["graph reads"]
+            n_reads = self.counts["graph reads"]
             self.counts["builds"] += 1
             module = str(getattr(getattr(build, "func", build), "__module__", ""))  # of a partial, that of its function
             self.counts[f"built by {module}"] += 1
             self._builders[key] = module
             built = build()
-            self._memory[key] = built, from_graph or self.counts["graph reads"] > before
+            self._memory[key] = built, from_graph or self.counts["graph reads"] > n_reads
         part: Built
         part, reads_graph = self._memory[key]
         self.counts["graph reads"] += reads_graph
@@ -319,7 +315,8 @@ class KnowledgeBase:
         if not texts:
             return self.encode([], role)
         memory: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
-        vectors = {text: vector for text in texts if (vector := memory.get(text)) is not None}
+        stored = {text: memory.get(text) for text in texts}
+        vectors = {text: vector for text, vector in stored.items() if vector is not None}
         new = [text for text in dict.fromkeys(texts) if text not in vectors]
         if new:
             encoded_texts = dict(zip(new, self.encode(new, role), strict=True))
@@ -348,8 +345,9 @@ def _described(source: Extractor | KnowledgeGraph, entities: object) -> Extracto
 
 def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
     """A graph over the corpus, or an extractor, given itself or by name; any other shape of a graph as `graph_of`."""
-    if (linked := graph_of(graph)) is not None:
-        return linked
+    matched = graph_of(graph)
+    if matched is not None:
+        return matched
     if isinstance(graph, str):
         return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
@@ -363,6 +361,4 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
     if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]
         return source
-    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, "
-    more = "a file, a list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
-    raise refused("graph", graph, known + more)
+    raise refused("graph", graph, ALLOWED)

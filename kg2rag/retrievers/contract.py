@@ -58,24 +58,28 @@ class DesignAliases:
         return ""
 
     def __call__(self, builder: Builder) -> Builder:
-        """The class or function, which refuses the design's words."""
+        """The class, a `Component`, or the function, which refuses the design's words."""
         target: Any = builder
-        parameters = inspect.signature(target).parameters
-        is_class = isinstance(target, type)
-        function = target.__init__ if is_class else target
-
-        @wraps(function)
-        def call(*context: Any, **settings: Any) -> Any:
-            for refusal in filter(None, (self.refusal(name, parameters) for name in settings)):
-                raise ParameterError(refusal)
-            return function(*context, **settings)
-
-        if is_class:
-            target.__init__ = call
-        else:
-            target = call
         target.refusal = self.refusal
-        return cast("Builder", target)
+        if isinstance(target, type):
+            return builder
+
+        @wraps(target)
+        def call(*context: Any, **settings: Any) -> Any:
+            _require_parameters(target, settings)
+            return target(*context, **settings)
+
+        return cast("Builder", call)
+
+
+def _require_parameters(builder: Any, names: Collection[str]) -> None:
+    """ParameterError for a design's word, TypeError for another name that is no parameter; both say which was meant."""
+    parameters = inspect.signature(builder).parameters
+    for name in names:
+        refusal = builder.refusal(name, parameters)
+        if refusal:
+            raise ParameterError(refusal)
+    require_parameters(builder, names)
 
 
 def _snake(word: str) -> str:
@@ -84,17 +88,22 @@ def _snake(word: str) -> str:
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of queries (and k) with its arguments checked and its queries cut, which the notes record."""
+    """A method of one query or more (and k) with its arguments checked and its queries cut, which the notes record.
+
+    No queries have no result, and nothing is prepared for them.
+    """
 
     @wraps(method)
     def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named_k: int) -> Any:
         require_queries(queries)
         for value in (*k, *named_k.values()):
             require_k(value)
+        if not queries:
+            return []
         if all(len(query.text) <= MAX_CHARACTERS for query in queries):
             return method(self, queries, *k, **named_k)
         results = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named_k)
-        if not results or len(results) != len(queries):
+        if results is None or len(results) != len(queries):
             return results  # `prepare` has none; a wrong number of them is reported by the contract's check
         return list(map(_with_cut_noted, results, queries))
 
@@ -121,7 +130,21 @@ def _with_cut_noted(result: Ranking | Trace, query: Query) -> Ranking | Trace:
     return replace(result, notes=replace(result.notes, query_cut=query_cut))
 
 
-class Retriever(ABC):
+class Component:
+    """A dataclass of parameters, which are checked when it is made."""
+
+    refusal = DesignAliases("", ()).refusal  # of no design; `ALIASES` replaces it
+
+    def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
+        """Answer an unknown parameter with the name that was meant."""
+        _require_parameters(cls, parameters)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Retriever(Component, ABC):
     """Finds passages for queries.
 
     The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of those at a larger
@@ -134,16 +157,6 @@ class Retriever(ABC):
         for name in ("retrieve_batch", "trace_batch", "prepare"):
             if name in vars(cls):
                 setattr(cls, name, _guarded(vars(cls)[name]))
-
-    def __new__(cls, *arguments: object, **parameters: object) -> Self:  # noqa: ARG004 - the constructor reads them
-        """Answer an unknown parameter with the name that was meant."""
-        is_design_word = getattr(cls, "refusal", lambda *_: "")  # the constructor answers those
-        names = inspect.signature(cls).parameters
-        require_parameters(cls, [name for name in parameters if not is_design_word(name, names)])
-        return super().__new__(cls)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @abstractmethod
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -160,8 +173,7 @@ class Retriever(ABC):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is shared by all queries and encode these, so that a timing measures only retrieval."""
-        if queries:
-            self.retrieve_batch(queries[:1], 1)
+        self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them."""
@@ -191,11 +203,8 @@ class Retriever(ABC):
         raise TypeError(f"{called(stage)} is no Stage; >> takes one, such as Rerank(kb, reranker=...).")
 
 
-class Stage(ABC):
+class Stage(Component, ABC):
     """Changes rankings: reranks, expands, filters, re-orders."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     @abstractmethod
@@ -214,15 +223,15 @@ class Stage(ABC):
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """A new ranking for each query; the rankings given have at most `depth` hits."""
 
-    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
-        """The traces of the steps before, extended by what `apply` makes of their first `depth` hits."""
-        after = self.apply(queries, [trace.ranking.top(self.depth) for trace in before])
+    def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
+        """The traces of the steps so far, extended by what `apply` makes of their first `depth` hits."""
+        rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
         name = type(self).__name__
-        return [trace.then(name, self.depth, ranking) for trace, ranking in zip(before, after, strict=True)]
+        return [trace.then(name, self.depth, ranking) for trace, ranking in zip(traces, rankings, strict=True)]
 
-    def __rrshift__(self, before: object) -> Pipeline:
+    def __rrshift__(self, first: object) -> Pipeline:
         example = f"Dense(kb) >> {type(self).__name__}(...)"
-        raise TypeError(f"{called(before)} is no Retriever; a pipeline begins with one: {example}.")
+        raise TypeError(f"{called(first)} is no Retriever; a pipeline begins with one: {example}.")
 
 
 @dataclass(frozen=True)
@@ -252,7 +261,7 @@ class Pipeline(Retriever):
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare the retriever, then every stage: through one query, or all where a stage encodes what it finds."""
         self.retriever.prepare(queries)
-        if queries and any(stage.encodes for stage in self.stages):
+        if any(stage.encodes for stage in self.stages):
             self.retrieve_batch(queries, 1)
         super().prepare(queries)
 

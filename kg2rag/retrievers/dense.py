@@ -31,8 +31,7 @@ class VectorRetriever(Retriever):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, then build what is shared by them with the first."""
-        if queries:
-            self.kb.encode_queries(queries)
+        self.kb.encode_queries(queries)
         super().prepare(queries)
 
 
@@ -42,15 +41,8 @@ class Dense(VectorRetriever):
 
     kb: KnowledgeBase = field(repr=False)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Open the index, or build it."""
-        _ = self.kb.dense
-        super().prepare(queries)
-
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One FAISS call for the batch."""
-        if not queries:
-            return []
         kb = self.kb
         rank = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
         nearest = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))

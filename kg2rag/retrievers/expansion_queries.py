@@ -12,6 +12,7 @@ searches for what the graph relates instead of walking to passages. Ours:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -123,7 +124,7 @@ class ExpansionQueries(LinksEntities, Retriever):
         expansions = list(map(self._expansions, seeds))
         dense_rankings = dense.retrieve_batch(queries, max(k, self.dense_depth))
         pairs = zip(queries, expansions, strict=True)
-        searches = [Query("", each.text, query.candidates) for query, written in pairs for each in written]
+        searches = [Query("", new.text, query.candidates) for query, written in pairs for new in written]
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
         for i, written in enumerate(expansions):
@@ -267,16 +268,15 @@ class ExpansionQueries(LinksEntities, Retriever):
 
 def _take_in_turn(candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]]], limit: int) -> list[Expansion]:
     """The next expansion of each list in turn, each pair of entities once, until there are `limit`."""
-    waiting = list(candidates)
+    waiting = deque(candidates)
     chosen: dict[frozenset[int], Expansion] = {}
     while waiting and len(chosen) < limit:
-        for expansions in tuple(waiting):
-            unseen = next((item for item in expansions if item[0] not in chosen), None)
-            if unseen is None:
-                waiting.remove(expansions)
-            elif len(chosen) < limit:
-                pair, expansion = unseen
+        expansions = waiting.popleft()
+        for pair, expansion in expansions:
+            if pair not in chosen:
                 chosen[pair] = expansion
+                waiting.append(expansions)
+                break
     return list(chosen.values())
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -130,10 +129,9 @@ class Method(ABC):
         """(n_rankings, n_rows) contributions, NaN where a ranking lacks a row -> (n_rows,) scores: their sum."""
         return np.asarray(np.nan_to_num(contributions, nan=0.0).sum(axis=0))
 
-    def formula(self, terms: Sequence[str], labels: Sequence[Sequence[str]]) -> PerStage:
-        """The formula of a fused score, of the terms of the rankings; `labels` are the stages of each."""
-        del labels
-        return " + ".join(terms)
+    def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
+        """The formula of a fused score, of the terms of the rankings."""
+        return " + ".join(ranking.term for ranking in fused)
 
 
 @dataclass(frozen=True)
@@ -181,38 +179,30 @@ class ScaledMaximum(ScaledSum):
         """The greatest contribution of each row."""
         return np.asarray(np.nan_to_num(contributions, nan=0.0).max(axis=0))
 
-    def formula(self, terms: Sequence[str], labels: Sequence[Sequence[str]]) -> PerStage:
+    def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
         """Stage -> the term of the ranking that it belongs to: the greatest contribution is the score."""
-        return {label: term for term, stages in zip(terms, labels, strict=True) for label in stages}
-
-
-def named_method(name: str, constant: float) -> Method:
-    """The method of a name in `METHODS`."""
-    methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
-    return methods[name]
+        return {label: ranking.term for ranking in fused for label in ranking.labels}
 
 
 class FusedRanking(NamedTuple):
     """A ranking as it enters a fusion; every array is (n_rows,), of the rows of all rankings together.
 
-    `labels` : the stages of its hits in the fused ranking. `contributions`, `values`, `scores` : NaN where it lacks a
-    row. `stage_codes` : of each row, which of `labels` it has.
+    `labels` : the stages of its hits in the fused ranking. `contributions`, `score_parts` : NaN where it lacks a row.
+    `stage_codes` : of each row, which of `labels` it has.
     """
 
-    name: str
     term: str
     labels: tuple[str, ...]
     contributions: FloatArray
-    values: FloatArray
-    scores: FloatArray
+    score_parts: dict[str, FloatArray]
     stage_codes: IntArray
 
 
 def _fused_ranking(
-    name: str, ranking: Ranking, weight: float, method: Method, rows: IntArray, counted: BoolArray | None
+    name: str, ranking: Ranking, weight: float, counted: BoolArray | None, method: Method, rows: IntArray
 ) -> FusedRanking:
     positions = np.searchsorted(rows, ranking.rows)
-    contributions, values, scores = np.full((3, len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    values, scores = np.full((2, len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
     stage_codes = np.zeros(len(rows), dtype=np.int64)
     if ranking.stage_codes is not None:
         stage_codes[positions] = ranking.stage_codes
@@ -221,9 +211,10 @@ def _fused_ranking(
     if counted is not None:
         values[positions[~counted]] = np.nan
         scores[positions[~counted]] = np.nan
-    contributions[:] = method.contributions(values, weight)
+    contributions = method.contributions(values, weight)
     labels = (name, *(f"{name}: {stage}" for stage in ranking.stages[1:]))
-    return FusedRanking(name, method.term(name, weight), labels, contributions, values, scores, stage_codes)
+    parts = {name: contributions, f"{name} {method.part}": values, f"{name} score": scores}
+    return FusedRanking(method.term(name, weight), labels, contributions, parts, stage_codes)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -257,34 +248,29 @@ def fuse_rankings(
     `counted` : of each ranking, (n_hits,) whether a hit contributes; by default all do. Every passage needs one that
     does. The parts of a hit have nothing of a ranking in which it does not count.
     """
-    fusion_method = named_method(method, constant)
+    methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
+    fusion_method = methods[method]
     rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
     names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])
-    masks = [None] * len(rankings) if counted is None else counted
-    fused = []
-    for name, ranking, weight, mask in zip(names, rankings, weights, masks, strict=True):
-        fused.append(_fused_ranking(name, ranking, weight, fusion_method, rows, mask))
-    contributions = np.array([part.contributions for part in fused])
+    masks = counted or (None,) * len(rankings)
+    columns = zip(names, rankings, weights, masks, strict=True)
+    fused = [_fused_ranking(*column, fusion_method, rows) for column in columns]
+    contributions = np.array([ranking.contributions for ranking in fused])
+    labels: list[str] = []
     source_of: dict[str, str] = {}
     parts: dict[str, FloatArray] = {}
-    for part, ranking in zip(fused, rankings, strict=True):
-        source_of.update(zip(part.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True))
-        parts[part.name] = part.contributions
-        parts[f"{part.name} {fusion_method.part}"] = part.values
-        parts[f"{part.name} score"] = part.scores
-    labels = [part.labels for part in fused]
-    notes = FusionNotes(
-        fusion_method.formula([part.term for part in fused], labels),
-        source_of,
-        method=method,
-        inputs=tuple(ranking.notes for ranking in rankings),
-    )
+    for fused_ranking, ranking in zip(fused, rankings, strict=True):
+        labels += fused_ranking.labels
+        source_of |= zip(fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True)
+        parts |= fused_ranking.score_parts
+    inputs = tuple(ranking.notes for ranking in rankings)
+    notes = FusionNotes(fusion_method.formula(fused), source_of, method=method, inputs=inputs)
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
         fusion_method.join(contributions),
         rankings[0].ids,
-        stages=tuple(chain.from_iterable(labels)),
+        stages=tuple(labels),
         stage_codes=_stage_codes(fused, contributions),
         score_parts=parts,
         paths=first_of(*(ranking.paths for ranking in rankings)),
@@ -304,8 +290,8 @@ def _stage_codes(fused: Sequence[FusedRanking], contributions: FloatArray) -> In
     if not n_rows:
         return np.empty(0, dtype=np.int64)
     codes = []
-    n_labels = 0
-    for part in fused:
-        codes.append(part.stage_codes + n_labels)
-        n_labels += len(part.labels)
+    n_stages = 0
+    for ranking in fused:
+        codes.append(ranking.stage_codes + n_stages)
+        n_stages += len(ranking.labels)
     return np.asarray(np.array(codes)[np.nanargmax(contributions, axis=0), np.arange(n_rows)])

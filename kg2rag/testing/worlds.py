@@ -116,7 +116,7 @@ class HashedWords:
 
         words = {"preprocessor": normalise, "token_pattern": r"\S+"}
         vectors = HashingVectorizer(n_features=DIM, alternate_sign=False, **words).transform([*texts, ""]).toarray()
-        return vectors[:-1].astype(np.float32)
+        return np.asarray(vectors[:-1], dtype=np.float32)
 
 
 def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:

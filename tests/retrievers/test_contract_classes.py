@@ -11,6 +11,7 @@ import pytest
 
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.rerankers import Rerank
 from kg2rag.types import Query, Ranking
 
 IDS = [f"p{i}" for i in range(100)]
@@ -86,3 +87,8 @@ def test_preparing_runs_one_query_through_every_stage() -> None:
     (retriever >> stage).prepare([Query("1", "one"), Query("2", "two")])
     assert stage.given == [[7]]
     assert all(texts == ["one"] for texts, _ in retriever.asked)
+
+
+def test_an_unknown_parameter_of_a_stage_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(TypeError, match="'depth'"):
+        Rerank(None, dept=5)  # type: ignore[arg-type,call-arg]

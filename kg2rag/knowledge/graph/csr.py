@@ -41,9 +41,8 @@ def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntA
     """
     starts = np.asarray(starts, dtype=np.int64)
     lengths = np.asarray(ends, dtype=np.int64) - starts
-    which = np.repeat(np.arange(len(lengths)), lengths)
-    before = np.cumsum(lengths) - lengths
-    return np.arange(len(which)) + (starts - before)[which], which
+    range_of = np.repeat(np.arange(len(lengths)), lengths)
+    return np.arange(len(range_of)) + (starts - np.cumsum(lengths) + lengths)[range_of], range_of
 
 
 def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntArray, IntArray]:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
 from kg2rag.knowledge.graph.graph_io import read, save, to_networkx
 from kg2rag.knowledge.graph.neighbourhood import ego, induced, neighbourhood, neighbours
@@ -24,7 +23,7 @@ from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, collect
 from kg2rag.text.normalisation import entity_key, normalise, unstroked
-from kg2rag.types import Corpus, IntArray, Triple, refused
+from kg2rag.types import Corpus, IntArray, Triple
 
 _KINDS = ("entities", "relations", "triples", "mentions", "passages")
 
@@ -104,20 +103,13 @@ class KnowledgeGraph:
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 
-    @classmethod
-    def from_networkx(cls, graph: object, corpus: Corpus) -> KnowledgeGraph:
-        """A networkx graph, its nodes linked to the passages that have or name them, as `KnowledgeBase.build` does."""
-        source = graph_of(graph)
-        if source is None:
-            raise refused("graph", graph, "a networkx graph")
-        return cls.build(source.extract(corpus), corpus)
-
     def __repr__(self) -> str:
         sizes = (f"{getattr(self, f'n_{kind}'):,} {kind}" for kind in _KINDS)
         return f"KnowledgeGraph({', '.join(sizes)})"
 
     @cached_property
-    def _codes(self) -> dict[str, int]:
+    def code_of(self) -> dict[str, int]:
+        """Key of a name, else of an alias, else of either without strokes (Lodz) -> the entity's code."""
         codes = {entity_key(name): code for code, name in enumerate(self.names)}
         for code, aliases in enumerate(self.aliases):
             for alias in aliases:
@@ -131,7 +123,7 @@ class KnowledgeGraph:
 
         An alias that several entities claim belongs to the first of them.
         """
-        return self._codes.get(entity_key(name))
+        return self.code_of.get(entity_key(name))
 
     def entity(self, name: str) -> int:
         """The code of an entity, as `find`; KeyError names the nearest entities."""
@@ -141,22 +133,24 @@ class KnowledgeGraph:
         from rapidfuzz import process
 
         nearest = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
-        known = "The graph is empty."
-        if nearest:
-            known = f"The nearest are {', '.join(map(repr, nearest))}."
-        raise KeyError(f"Unknown entity {name!r}. {known}")
+        raise KeyError(
+            f"Unknown entity {name!r}. The nearest are {', '.join(map(repr, nearest)) or 'none: it is empty'}."
+        )
 
-    def relations_among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
-        """(n_relations,) which relations are wanted, in any spelling; ValueError for one that the graph lacks."""
-        if isinstance(wanted, str):
-            wanted = [wanted]
+    def relations_among(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """(n_relations,) which relations have one of these names, in any spelling.
+
+        ValueError: the graph lacks one.
+        """
+        if isinstance(names, str):
+            names = [names]
         keys = [entity_key(relation) for relation in self.relations]
-        wanted_keys = {entity_key(name): name for name in wanted}
-        unknown = [name for key, name in wanted_keys.items() if key not in keys]
-        if unknown:
-            known = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
-            raise ValueError(f"The graph has no relation {unknown[0]!r}. Known, of {len(keys)}: {known}.")
-        return np.array([key in wanted_keys for key in keys], dtype=bool)
+        name_of = {entity_key(name): name for name in names}
+        for key, name in name_of.items():
+            if key not in keys:
+                known_keys = ", ".join(map(repr, sorted(set(keys) - {""})[:10])) or "none at all"
+                raise ValueError(f"The graph has no relation {name!r}. Known, of {len(keys)}: {known_keys}.")
+        return np.array([key in name_of for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" if none states it."""

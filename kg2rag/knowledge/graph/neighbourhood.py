@@ -118,9 +118,9 @@ def neighbourhood(
         layer = _next_layer(graph, layer, is_unseen, is_walked, limit)
         layers.append(layer)
     hop_of = np.repeat(np.arange(1, hops + 1), [len(layer.entities) for layer in layers])
-    reached = np.concatenate([layer.entities for layer in layers])
+    codes = np.concatenate([layer.entities for layer in layers])
     weights = np.concatenate([layer.weights for layer in layers])
-    return Neighbourhood(seeds, tuple(layers), reached, weights, hop_of)
+    return Neighbourhood(seeds, tuple(layers), codes, weights, hop_of)
 
 
 def _next_layer(graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked: Flags, limit: int | None) -> Layer:
@@ -128,25 +128,25 @@ def _next_layer(graph: KnowledgeGraph, layer: Layer, is_unseen: Flags, is_walked
     adjacency = graph.adjacency
     slots, parents = gather(adjacency.indptr, layer.entities)
     is_open = is_unseen[adjacency.neighbours[slots]] & is_walked[adjacency.triples[slots]]
-    slots, parents = slots[is_open], parents[is_open]
+    chosen = np.flatnonzero(is_open)
     if limit is not None:
-        strongest = _first_slots(adjacency.neighbours[slots], parents, limit)
-        slots, parents = slots[strongest], parents[strongest]
-    reached = adjacency.neighbours[slots].astype(np.int64)
-    via = adjacency.triples[slots].astype(np.int64)
+        chosen = chosen[_first_slots(adjacency.neighbours[slots[chosen]], parents[chosen], limit)]
+    parents = parents[chosen]
+    entities = adjacency.neighbours[slots[chosen]].astype(np.int64)
+    via = adjacency.triples[slots[chosen]].astype(np.int64)
     strengths = graph.triples.strengths[via].astype(np.float64)
     weights = np.minimum(layer.weights[parents], strengths)
     sums = layer.sums[parents] + strengths
-    best = np.lexsort((via, -sums, -weights, reached))
-    best = best[run_starts(reached[best])]
-    best = best[np.lexsort((reached[best], -weights[best]))]
-    return Layer(reached[best], weights[best], sums[best], parents[best], via[best])
+    best = np.lexsort((via, -sums, -weights, entities))
+    best = best[run_starts(entities[best])]
+    best = best[np.lexsort((entities[best], -weights[best]))]
+    return Layer(entities[best], weights[best], sums[best], parents[best], via[best])
 
 
-def _first_slots(reached: NDArray[np.integer], parents: IntArray, limit: int) -> IntArray:
+def _first_slots(entities: NDArray[np.integer], parents: IntArray, limit: int) -> IntArray:
     """The positions of the first slot of each entity, `limit` a parent, whose slots come strongest first."""
-    order = np.lexsort((np.arange(len(reached)), reached, parents))
-    first = np.sort(order[run_starts(parents[order], reached[order])])
+    order = np.lexsort((np.arange(len(entities)), entities, parents))
+    first = np.sort(order[run_starts(parents[order], entities[order])])
     rank = np.arange(len(first)) - np.searchsorted(parents[first], parents[first])
     return first[rank < limit]
 
@@ -179,7 +179,8 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
     mentions = graph.mentions
     is_mentioned = code_of[mentions.owners] >= 0
     owners = code_of[mentions.owners[is_mentioned]]
-    rows, counts = mentions.others[is_mentioned], mentions.counts[is_mentioned]
+    rows = mentions.others[is_mentioned]
+    counts = mentions.counts[is_mentioned]
     return replace(
         graph,
         names=tuple(graph.names[code] for code in members.tolist()),

@@ -42,8 +42,8 @@ class NodeWeights:
     @classmethod
     def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
         """Weights of nodes in any order; those of a repeated node are added."""
-        distinct, which = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        sums = np.bincount(which, weights=weights, minlength=len(distinct)).astype(np.float64)
+        distinct, codes = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        sums = np.bincount(codes, weights=weights, minlength=len(distinct)).astype(np.float64)
         return cls(distinct[sums > 0], sums[sums > 0])
 
     @classmethod
@@ -56,15 +56,15 @@ class NodeWeights:
         """(n,) the weights of some nodes."""
         return np.append(self.weights, 0.0)[_places(self.nodes, nodes)]
 
-    def plus(self, other: NodeWeights) -> NodeWeights:
+    def plus(self, more: NodeWeights) -> NodeWeights:
         """The sum of both."""
-        return NodeWeights.of(np.concatenate([self.nodes, other.nodes]), np.concatenate([self.weights, other.weights]))
+        return NodeWeights.of(np.append(self.nodes, more.nodes), np.append(self.weights, more.weights))
 
 
-def _places(nodes: IntArray, wanted: IntArray) -> IntArray:
-    """(n,) where each wanted node is among some that ascend; -1 where it is not."""
-    places = np.searchsorted(nodes, wanted)
-    return np.where(np.append(nodes, -2)[places] == wanted, places, -1)
+def _places(ascending: IntArray, nodes: IntArray) -> IntArray:
+    """(n,) the place of each of some nodes among others, which ascend; -1 for one that is not among them."""
+    places = np.searchsorted(ascending, nodes)
+    return np.where(np.append(ascending, -2)[places] == nodes, places, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +91,11 @@ class WalkGraph:
     @classmethod
     def undirected(cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int) -> WalkGraph:
         """The graph of edges that are walked both ways; parallel ones are added up, self-loops are left out."""
-        ends, others = np.concatenate([sources, targets]), np.concatenate([targets, sources])
-        proper = ends != others
-        both = np.concatenate([weights, weights])[proper].astype(np.float64)
-        summed = csr_array((both, (ends[proper], others[proper])), shape=(n_nodes, n_nodes))
+        is_loop = sources == targets
+        heads, tails = sources[~is_loop], targets[~is_loop]
+        both = np.tile(weights[~is_loop].astype(np.float64), 2)
+        ends = (np.append(heads, tails), np.append(tails, heads))
+        summed = csr_array((both, ends), shape=(n_nodes, n_nodes))
         summed.sum_duplicates()
         edges = np.arange(len(summed.data))
         return cls(summed.indptr.astype(np.int64), summed.indices.astype(np.int32), summed.data, edges, symmetric=True)
@@ -134,8 +135,8 @@ class WalkGraph:
         """
         closed = np.zeros(self.n_nodes, dtype=np.bool_) if within is None else ~within
         starts = starts[~closed[starts]]
-        found, cut = _first(self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most)
-        return np.sort(found), cut
+        nodes, is_cut = _first(self.indptr, self.sources, starts, closed, self.n_nodes if most is None else most)
+        return np.sort(nodes), is_cut
 
     def induced(self, nodes: IntArray) -> WalkGraph:
         """The graph of these nodes (ascending, each once), renumbered; its `edges` are places among those of this."""
@@ -150,34 +151,40 @@ def _first(
     indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
 ) -> tuple[IntArray, bool]:
     """The nodes that a breadth-first search finds first, and whether there are more than `most`; it fills `closed`."""
-    found, n = np.empty(max(most, len(starts)), np.int64), len(starts)
-    found[:n], closed[starts] = starts, True
-    for at in range(most):
-        if at == n:
-            return found[:n], False
-        for node in sources[indptr[found[at]] : indptr[found[at] + 1]]:
-            if not closed[node] and n < most:
-                closed[node], found[n] = True, node
+    nodes = np.empty(max(most, len(starts)), np.int64)
+    n = len(starts)
+    nodes[:n] = starts
+    closed[starts] = True
+    for place in range(most):
+        if place == n:
+            return nodes[:n], False
+        for node in sources[indptr[nodes[place]] : indptr[nodes[place] + 1]]:
+            if not closed[node]:
+                if n >= most:
+                    return nodes[:most], True
+                closed[node] = True
+                nodes[n] = node
                 n += 1
-            elif not closed[node]:
-                return found[:most], True
-    return found[:most], n > most
+    return nodes[:most], n > most
 
 
 @numba.njit(cache=True)
 def _between(indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes) -> tuple[IntArray, IntArray, Codes]:
     """The edges to some nodes from those with a number: where each node's begin, their places, sources' numbers."""
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
-    begins, entries, found = np.zeros(len(nodes) + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
+    begins = np.zeros(len(nodes) + 1, np.int64)
+    entries = np.empty(most, np.int64)
+    numbers = np.empty(most, np.int32)
     n = 0
     for i in range(len(nodes)):
         for entry in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             source = number[sources[entry]]
             if source >= 0:
-                entries[n], found[n] = entry, source
+                entries[n] = entry
+                numbers[n] = source
                 n += 1
         begins[i + 1] = n
-    return begins, entries[:n], found[:n]
+    return begins, entries[:n], numbers[:n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +203,10 @@ class Walk:
 
     def dense(self, n_nodes: int) -> FloatArray:
         """(n_nodes,) the shares of the first nodes of the whole graph."""
-        every, held = np.zeros(n_nodes), self.reached(n_nodes)
-        every[held.nodes] = held.weights
-        return every
+        held = self.reached(n_nodes)
+        shares = np.zeros(n_nodes)
+        shares[held.nodes] = held.weights
+        return shares
 
     def reached(self, n_nodes: int) -> NodeWeights:
         """Those of the first nodes of the whole graph that hold a share."""
@@ -210,23 +218,20 @@ class Walk:
         """(n,) each: the edge that brings most to some nodes, and the node that it leaves; -1 for none, and of -1."""
         places = nodes if self.nodes is None else _places(self.nodes, nodes)
         inside = np.flatnonzero(places >= 0)
-        entries, which = gather(self.graph.indptr, places[inside])
+        entries, targets = gather(self.graph.indptr, places[inside])
         sources = self.graph.sources[entries]
         flow = self.graph.flows.data[entries] * self.shares[sources]
-        order = np.lexsort((entries, -flow, which))
-        if len(order):
-            order = order[run_starts(which[order])]
-        order = order[flow[order] > 0]
+        order = np.lexsort((entries, -flow, targets))
+        order = order[run_starts(targets[order]) & (flow[order] > 0)]
         best_edges = self.graph.edges[entries[order]]
         best_sources = sources[order].astype(np.int64)
         if self.whole is not None:
             best_edges = self.whole.edges[best_edges]
         if self.nodes is not None:
             best_sources = self.nodes[best_sources]
-        edges, before = np.full((2, len(nodes)), -1, dtype=np.int64)
-        edges[inside[which[order]]] = best_edges
-        before[inside[which[order]]] = best_sources
-        return edges, before
+        came_by = np.full((2, len(nodes)), -1, dtype=np.int64)
+        came_by[:, inside[targets[order]]] = best_edges, best_sources
+        return came_by[0], came_by[1]
 
 
 def walks(
@@ -303,15 +308,17 @@ def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int 
     """
     restart = np.ascontiguousarray(restarts.T)
     flows = graph.flows * damping
-    before, mass = restart, restart / (1 - damping)
+    former = restart
+    mass = restart / (1 - damping)
     for factor in _step_factors(graph, damping, steps):
-        after = flows @ mass
-        after += restart
+        step = flows @ mass
+        step += restart
         if factor != 1:
-            after -= before
-            after *= factor
-            after += before
-        before, mass = mass, after
+            step -= former
+            step *= factor
+            step += former
+        former = mass
+        mass = step
     shares: FloatArray = np.ascontiguousarray(mass.T)
     totals = shares.sum(axis=1, keepdims=True)
     np.divide(shares, totals, out=shares, where=totals > 0)

@@ -28,22 +28,22 @@ Codes = NDArray[np.integer]
 class TriplePaths(Mapping[int, tuple[Triple, ...]]):
     """Corpus row -> the triples that led there, whose texts are written when they are read: few of them ever are.
 
-    `found` is what led to a row; `triples` gives the codes of the triples behind that, in the order walked. Where it is
-    not given, `found` holds the codes themselves.
+    `evidence` led to each row; `triples` gives the codes of the triples behind that, in the order walked. By default
+    the evidence is these codes.
     """
 
     graph: KnowledgeGraph
-    found: Mapping[int, Any]
+    evidence: Mapping[int, Any]
     triples: Callable[[Any], Iterable[int]] = tuple
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(self.graph.triple(int(index)) for index in self.triples(self.found[row]))
+        return tuple(self.graph.triple(int(index)) for index in self.triples(self.evidence[row]))
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.found)
+        return iter(self.evidence)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +64,12 @@ class Surroundings:
         table = self.graph.triples
         entity = min(int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end]))
         path = [triple]
-        while True:
-            via = int(self.via[entity])
-            if via == path[0]:
-                break
-            path.insert(0, via)
+        while self.via[entity] != path[0]:
+            path.insert(0, int(self.via[entity]))
             if self.hops[entity] == 0:
                 break
-            entity = int(table.heads[via]) if table.tails[via] == entity else int(table.tails[via])
+            head, tail = int(table.heads[path[0]]), int(table.tails[path[0]])
+            entity = head if tail == entity else tail
         return tuple(path)
 
 
@@ -82,13 +80,13 @@ def surroundings(graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArra
     """
     table = graph.triples
     usable = table.passages >= 0 if mask is None else np.isin(table.passages, mask)
-    own = stated_by(graph, rows)
-    own = own[usable[own]]
-    ends = np.stack([table.heads[own], table.tails[own]], axis=1).ravel()
-    reached, via = _breadth_first(graph, ends, np.repeat(own, 2), hops, usable)
-    slots = gather(graph.adjacency.indptr, np.flatnonzero(reached >= 0))[0]
-    between = graph.adjacency.triples[slots[reached[graph.adjacency.neighbours[slots]] >= 0]]
-    return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), reached, via)
+    stated = stated_by(graph, rows)
+    stated = stated[usable[stated]]
+    ends = np.stack([table.heads[stated], table.tails[stated]], axis=1).ravel()
+    hop_of, via = _breadth_first(graph, ends, np.repeat(stated, 2), hops, usable)
+    slots = gather(graph.adjacency.indptr, np.flatnonzero(hop_of >= 0))[0]
+    between = graph.adjacency.triples[slots[hop_of[graph.adjacency.neighbours[slots]] >= 0]]
+    return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), hop_of, via)
 
 
 def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
@@ -101,11 +99,11 @@ def _breadth_first(
     graph: KnowledgeGraph, entities: Codes, triples: Codes, hops: int, usable: Flags
 ) -> tuple[IntArray, IntArray]:
     """(n_entities,) each: the hop of an entity, 0 for those given; and the first triple that reached it; or -1."""
-    reached, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
+    hop_of, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
     for hop in range(hops + 1):
-        unseen = np.flatnonzero(reached[entities] < 0)
+        unseen = np.flatnonzero(hop_of[entities] < 0)
         layer, first = np.unique(entities[unseen], return_index=True)
-        reached[layer] = hop
+        hop_of[layer] = hop
         via[layer] = triples[unseen[first]]
         if not len(layer):
             break
@@ -113,7 +111,7 @@ def _breadth_first(
         slots = slots[usable[graph.adjacency.triples[slots]]]
         entities = graph.adjacency.neighbours[slots]
         triples = graph.adjacency.triples[slots]
-    return reached, via
+    return hop_of, via
 
 
 def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
@@ -121,9 +119,11 @@ def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed:
 
     `allowed` : (n_passages,) the passages whose triples may be walked, None for all; those of no passage always may.
     """
-    first, stating = np.fromiter(seeds, dtype=np.int64), graph.triples.passages
-    usable = np.ones(graph.n_triples, dtype=bool) if allowed is None else (stating < 0) | allowed[stating]
-    return _breadth_first(graph, first, np.full(len(first), -1), hops, usable)[0]
+    codes = np.fromiter(seeds, dtype=np.int64)
+    usable = np.ones(graph.n_triples, dtype=bool)
+    if allowed is not None:
+        usable = (graph.triples.passages < 0) | allowed[graph.triples.passages]
+    return _breadth_first(graph, codes, np.full(len(codes), -1), hops, usable)[0]
 
 
 def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None) -> IntArray:
@@ -168,8 +168,8 @@ class Components:
 
     def rows_with(self, nodes: Iterable[int]) -> IntArray:
         """The passages of every node connected with one of these, ascending; none for none."""
-        wanted = np.unique(self.labels[np.fromiter(nodes, dtype=np.int64)])
-        return np.unique(self.rows[np.isin(self.labels[self.nodes], wanted)]).astype(np.int64)
+        labels = self.labels[np.fromiter(nodes, dtype=np.int64)]
+        return np.unique(self.rows[np.isin(self.labels[self.nodes], labels)]).astype(np.int64)
 
 
 class Tree(NamedTuple):
@@ -238,6 +238,6 @@ def _walk_tree(root: int, ends: Mapping[int, tuple[int, int]], incident: Mapping
             for next_edge in incident[vertex]:
                 if next_edge != edge:
                     head, tail = ends[next_edge]
-                    other = tail if vertex == head else head
-                    stack.append((next_edge, (other,), position))
+                    opposite = tail if vertex == head else head
+                    stack.append((next_edge, (opposite,), position))
     return tree

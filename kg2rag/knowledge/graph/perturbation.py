@@ -117,7 +117,8 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
 def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
     import pandas as pd
 
-    table, mentions = graph.triples, graph.mentions
+    table = graph.triples
+    mentions = graph.mentions
     size = graph.n_entities
     out_degrees = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int32)
@@ -205,7 +206,7 @@ def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.G
         repeated = order[~run_starts(rows[order], keys[order])]
         if not len(repeated):
             break
-        others = random.integers(len(keys), size=len(repeated))
-        for position, other in zip(repeated.tolist(), others.tolist(), strict=True):
-            keys[position], keys[other] = keys[other], keys[position]
+        partners = random.integers(len(keys), size=len(repeated))
+        for position, partner in zip(repeated.tolist(), partners.tolist(), strict=True):
+            keys[position], keys[partner] = keys[partner], keys[position]
     return keys

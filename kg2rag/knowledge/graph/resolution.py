@@ -179,25 +179,27 @@ class Resolution:
         """One row a merge: from, to, method, score, and how often the corpus names each of the two."""
         import pandas as pd
 
-        sources = [merge.source for merge in self.merges]
-        targets = [merge.target for merge in self.merges]
-        columns = {
-            "from": [self.original.names[source] for source in sources],
-            "to": [self.original.names[target] for target in targets],
-            "method": [merge.method for merge in self.merges],
-            "score": [merge.score for merge in self.merges],
-            "mentions_from": [self.original.mention_counts[source] for source in sources],
-            "mentions_to": [self.original.mention_counts[target] for target in targets],
-        }
-        return pd.DataFrame(columns)
+        merges = pd.DataFrame(list(self.merges), columns=Merge._fields)
+        names = pd.Series(self.original.names, dtype=object)
+        counts = pd.Series(self.original.mention_counts)
+        return pd.DataFrame(
+            {
+                "from": merges["source"].map(names),
+                "to": merges["target"].map(names),
+                "method": merges["method"],
+                "score": merges["score"],
+                "mentions_from": merges["source"].map(counts),
+                "mentions_to": merges["target"].map(counts),
+            }
+        )
 
     def __len__(self) -> int:
         return len(self.merges)
 
     def __repr__(self) -> str:
         counts = Counter(merge.method for merge in self.merges) | Counter(self.notes)
-        made = ", ".join(f"{what}: {count:,}" for what, count in counts.items()) or "none"
-        return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {made})"
+        causes = ", ".join(f"{cause}: {count:,}" for cause, count in counts.items()) or "none"
+        return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {causes})"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.table.to_html(max_rows=20, float_format='{:.3f}'.format)}"

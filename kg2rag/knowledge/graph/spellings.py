@@ -104,10 +104,10 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    later = {i: string for i, string in enumerate(strings) if len(string) >= SHORTEST}
+    unpaired = {i: string for i, string in enumerate(strings) if len(string) >= SHORTEST}
     pairs: list[tuple[int, int, float]] = []
-    for left in list(later):
-        string = later.pop(left)
-        near = process.extract(string, later, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
+    for left in list(unpaired):
+        string = unpaired.pop(left)
+        near = process.extract(string, unpaired, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
         pairs += [(left, right, score) for _, score, right in near]
     return sorted(pairs)

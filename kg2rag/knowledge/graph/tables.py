@@ -8,14 +8,14 @@ triples, then the mentions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge.graph.csr import Codes, Columns, Incidence, Offsets, incidence, offsets
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Triple
@@ -108,24 +108,22 @@ class Adjacency(Columns):
 def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
     records = extraction.entities
-    ends = [name for triple in extraction.triples for name in (triple.head, triple.tail)]
-    mentioned = [mention.entity for mention in extraction.mentions]
-    codes, names = _number_entities([*(record.name for record in records), *ends, *mentioned])
-    record_codes, end_codes, mention_codes = np.split(codes, [len(records), len(records) + len(ends)])
-    entities = _merge_records(names, records, record_codes)
+    names = [record.name for record in records]
+    for triple in extraction.triples:
+        names += (triple.head, triple.tail)
+    n_stated = len(names)
+    names += [mention.entity for mention in extraction.mentions]
+    codes, spellings = _number_entities(names)
+    record_codes, end_codes, mention_codes = np.split(codes, [len(records), n_stated])
     table, relations, descriptions = _triple_table(extraction.triples, end_codes.reshape(-1, 2), corpus)
     triples, triple_descriptions = canonical(table.distinct(), descriptions)
-    passage_ids = [mention.passage_id for mention in extraction.mentions]
-    rows = _rows(passage_ids, corpus, lambda i: f"mention of {mentioned[i]!r}", required=True)
-    mentions = incidence(mention_codes, rows, np.ones_like(rows), len(entities))
+    rows = _rows(extraction.mentions, corpus)
+    mentions = incidence(mention_codes, rows, np.ones_like(rows), len(spellings))
     notes = Counter(extraction.notes)
     notes["exact duplicate triples merged in the graph"] += len(table) - len(triples)
     notes["entity records merged in the graph"] += len(records) - len(np.unique(record_codes))
     return {
-        "names": tuple(entity.name for entity in entities),
-        "types": tuple(entity.type for entity in entities),
-        "descriptions": tuple(entity.description for entity in entities),
-        "aliases": tuple(entity.aliases for entity in entities),
+        **_entity_columns(spellings, records, record_codes),
         "relations": tuple(relations),
         "triple_descriptions": triple_descriptions,
         "triples": triples,
@@ -146,18 +144,17 @@ def _number_entities(names: Sequence[str]) -> tuple[Codes, list[str]]:
     return entity_codes[spelling_codes], [spellings[position].strip() for position in first.tolist()]
 
 
-def _merge_records(names: Sequence[str], records: Sequence[Entity], codes: Codes) -> list[Entity]:
-    """The entities with the first type and description of their records, and all aliases."""
-    entities = [Entity(name) for name in names]
+def _entity_columns(names: Sequence[str], records: Sequence[Entity], codes: Codes) -> dict[str, tuple[Any, ...]]:
+    """(n_entities,) each: name, first type and description of the entity's records, and all their aliases."""
+    types = [""] * len(names)
+    descriptions = [""] * len(names)
+    aliases: list[tuple[str, ...]] = [()] * len(names)
     for code, record in zip(codes.tolist(), records, strict=True):
-        entity = entities[code]
-        entities[code] = Entity(
-            entity.name,
-            type=entity.type or record.type,
-            description=entity.description or record.description,
-            aliases=tuple(dict.fromkeys((*entity.aliases, *record.aliases))),
-        )
-    return entities
+        types[code] = types[code] or record.type
+        descriptions[code] = descriptions[code] or record.description
+        aliases[code] = tuple(dict.fromkeys((*aliases[code], *record.aliases)))
+    columns = {"names": names, "types": types, "descriptions": descriptions, "aliases": aliases}
+    return {name: tuple(column) for name, column in columns.items()}
 
 
 def counted(mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
@@ -174,13 +171,11 @@ def _triple_table(triples: Sequence[Triple], ends: Codes, corpus: Corpus) -> tup
     relations, relation_names = numbered(np.array([triple.relation for triple in triples], dtype=object))
     texts = ["", *(triple.description.strip() for triple in triples)]
     descriptions, description_texts = numbered(np.array(texts, dtype=object))
-    passages, passage_ids = numbered(np.array([triple.passage_id for triple in triples], dtype=object))
-    rows = _rows(passage_ids, corpus, lambda i: f"triple {str(triples[int(np.argmax(passages == i))])!r}")
     table = TripleTable(
         heads=np.ascontiguousarray(ends[:, 0]),
         relations=relations,
         tails=np.ascontiguousarray(ends[:, 1]),
-        passages=rows[passages],
+        passages=_rows(triples, corpus),
         strengths=_weights([triple.strength for triple in triples]),
         confidences=_weights([triple.confidence for triple in triples]),
         descriptions=descriptions[1:],
@@ -193,13 +188,17 @@ def _weights(values: Sequence[float]) -> Weights:
     return np.maximum(np.array(values, dtype=np.float64), SMALLEST).astype(np.float32)
 
 
-def _rows(ids: Sequence[str], corpus: Corpus, statement: Callable[[int], str], *, required: bool = False) -> Codes:
-    """(n,) the corpus row of each id; -1 for "", unless an id is required. ValueError names the statement of an id."""
-    corpus_ids = frozenset(corpus.ids)
-    for i, id_ in enumerate(ids):
-        if (id_ or required) and id_ not in corpus_ids:
+def _rows(statements: Sequence[Triple] | Sequence[Mention], corpus: Corpus) -> Codes:
+    """(n,) the corpus row of the passage of each statement; -1 for a triple without a passage.
+
+    ValueError: the corpus lacks a passage.
+    """
+    row_of = {id_: row for row, id_ in enumerate(corpus.ids)}
+    for statement in statements:
+        is_stated = isinstance(statement, Mention) or statement.passage_id
+        if is_stated and statement.passage_id not in row_of:
             raise ValueError(
-                f"{statement(i)} names passage {id_!r}, which the corpus lacks (it has {len(corpus):,}, such as "
-                f"{corpus.ids[0]!r}). Were extraction and corpus made from the same data?"
+                f"{statement} names passage {statement.passage_id!r}, which the corpus lacks (it has {len(corpus):,}, "
+                f"such as {corpus.ids[0]!r}). Were extraction and corpus made from the same data?"
             )
-    return np.array([corpus.row(id_) if id_ else -1 for id_ in ids], dtype=np.int32)
+    return np.array([row_of.get(statement.passage_id, -1) for statement in statements], dtype=np.int32)

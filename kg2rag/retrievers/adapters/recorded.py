@@ -87,14 +87,19 @@ class Recorded(Retriever):
         if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
         run = {str(query_id): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
-        name = name or "run"
-        query_ids = frozenset(queries)
-        if query_ids and query_ids.isdisjoint(run):
+        return cls._of_hits(run, corpus, name or "run", frozenset(queries))
+
+    @classmethod
+    def _of_hits(
+        cls, run: Mapping[str, Sequence[tuple[str, float]]], corpus: Corpus, name: str, queries: frozenset[str]
+    ) -> Recorded:
+        """A run in which the queries without a line are empty; ValueError if all of them are."""
+        if queries and queries.isdisjoint(run):
             raise ValueError(
-                f"run {name!r} has no line for any of the {len(query_ids)} questions; its queries are called "
-                f"{next(iter(run), 'nothing')!r} and the like, theirs {min(query_ids)!r}."
+                f"run {name!r} has no line for any of the {len(queries)} questions; its queries are called "
+                f"{next(iter(run), 'nothing')!r} and the like, theirs {min(queries)!r}."
             )
-        return cls(corpus, run, name, query_ids - set(run))
+        return cls(corpus, run, name, queries - set(run))
 
     @property
     def remark(self) -> str:
@@ -143,7 +148,7 @@ class Answering(Retriever):
         return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing is corpus_ids of what the function builds."""
+        """Nothing: what the function builds is not known."""
 
 
 @dataclass(frozen=True)

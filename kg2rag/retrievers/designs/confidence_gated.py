@@ -158,7 +158,7 @@ class ConfidenceGated(LinksEntities, Retriever):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and open the indexes."""
-        if queries and self.vector:
+        if self.vector:
             self.kb.encode_queries(queries)
         super().prepare(queries)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -89,12 +90,9 @@ class RelatedPassages(NamedTuple):
 
     def path(self, number: int) -> tuple[int, ...]:
         """The triples that led to the entity of that number."""
-        for neighbourhood in self.neighbourhoods:
-            size = len(neighbourhood.entities)
-            if number < size:
-                return neighbourhood.neighbour(number).path
-            number -= size
-        raise IndexError(f"no entity has the number {number}")
+        starts = np.cumsum([0, *(len(around.entities) for around in self.neighbourhoods)])
+        position = int(np.searchsorted(starts, number, side="right")) - 1
+        return self.neighbourhoods[position].neighbour(number - int(starts[position])).path
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,6 @@ class GraphAugment(LinksEntities, Stage):
         """Link the batch, then augment each ranking."""
         if not self.use_graph:
             return [_without_entities(ranking) for ranking in rankings]
-        if not queries:
-            return []
         links = self.entity_linker.link_batch(queries)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         return list(map(self._augment, rankings, links, vectors, masks))
@@ -201,18 +197,17 @@ class GraphAugment(LinksEntities, Stage):
     def _related(self, entities: Sequence[int], mask: IntArray | None = None) -> RelatedPassages:
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        neighbourhoods = [
-            graph.neighbourhood([entity], hops=self.hops, relation_types=self.relation_types) for entity in entities
-        ]
-        near = _joined([each.entities for each in neighbourhoods]).astype(np.int64)
+        expand = partial(graph.neighbourhood, hops=self.hops, relation_types=self.relation_types)
+        neighbourhoods = [expand([entity]) for entity in entities]
+        near = _joined([around.entities for around in neighbourhoods]).astype(np.int64)
         mentions, numbers = gather(graph.mentions.indptr, near)
         if mask is not None:
             is_candidate = np.isin(graph.mentions.others[mentions], mask)
             mentions, numbers = mentions[is_candidate], numbers[is_candidate]
         rows = graph.mentions.others[mentions].astype(np.int64)
         parts: dict[str, NDArray[Any]] = {
-            "strength": _joined([each.weights for each in neighbourhoods])[numbers],
-            "hop": _joined([each.hops for each in neighbourhoods]).astype(np.int64)[numbers],
+            "strength": _joined([around.weights for around in neighbourhoods])[numbers],
+            "hop": _joined([around.hops for around in neighbourhoods])[numbers],
             "mentions": graph.mentions.counts[mentions],
         }
         if self.mentions == "corpus":
@@ -223,25 +218,25 @@ class GraphAugment(LinksEntities, Stage):
         best_parts = {name: values[best].astype(np.float64) for name, values in {"graph": scores, **parts}.items()}
         return RelatedPassages(tuple(neighbourhoods), rows[best], numbers[best], best_parts)
 
-    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+    def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
         if not self.use_graph:
-            return super().trace(queries, before)
+            return super().trace(queries, traces)
+        rankings = self.apply(queries, [trace.ranking.top(self.depth) for trace in traces])
+        return list(map(self._trace, rankings, self.entity_linker.link_batch(queries)))
+
+    def _trace(self, ranking: Ranking, links: Sequence[Link]) -> Trace:
         unread = f"not among the first {self.depth} hits, and "
-        augmented = self.apply(queries, [trace.ranking.top(self.depth) for trace in before])
-        traces = []
-        for after, links in zip(augmented, self.entity_linker.link_batch(queries), strict=True):
-            entities = [link.entity for link in links]
-            linked = components(self.kb).rows_with(entities)
-            why = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
-            related = self._related(entities).rows
-            steps = (
-                step("linked", "entity not linked", unread + why, linked, after.rows),
-                step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", related, after.rows),
-                step("added", "pruned", f"{unread}below the {self.max_chunks} that the graph may add", after.rows),
-            )
-            traces.append(Trace(after, steps))
-        return traces
+        entities = [link.entity for link in links]
+        linked = components(self.kb).rows_with(entities)
+        why = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
+        related = self._related(entities).rows
+        steps = (
+            step("linked", "entity not linked", unread + why, linked, ranking.rows),
+            step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", related, ranking.rows),
+            step("added", "pruned", f"{unread}below the {self.max_chunks} that the graph may add", ranking.rows),
+        )
+        return Trace(ranking, steps)
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> FloatArray:

@@ -129,8 +129,6 @@ class VectorFirst(LinksEntities, VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One dense search and one token count for the batch."""
-        if not queries:
-            return []
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
         merged = list(map(self._augment, queries, dense, self._link(queries), self.kb.candidates(queries)))
         if self.max_tokens is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, Workload
+from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.retrievers.dense import VectorRetriever, dense_fallback
 from kg2rag.retrievers.neighbour_passages import described_entities, entity_descriptions, passages_naming
 from kg2rag.types import Count, FloatArray, IntArray, LinkedEntity, Notes, Query, Ranking
@@ -44,26 +44,19 @@ class GraphRAGLocal(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One search of entities for the batch."""
-        if not queries:
-            return []
         if not self.kb.graph.n_entities:
             return dense_fallback(self.kb, queries, k, "the graph has no entity")
-        found = described_entities(self.kb).search(self.kb.encode_queries(queries), self.entities)
-        columns = zip(queries, found, self.kb.candidates(queries), strict=True)
+        nearest = described_entities(self.kb).search(self.kb.encode_queries(queries), self.entities)
+        columns = zip(queries, nearest, self.kb.candidates(queries), strict=True)
         return [self._rank(query, *hits, mask).top(k) for query, hits, mask in columns]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the descriptions and the queries."""
-        if self.kb.graph.n_entities:
-            described_entities(self.kb)
-        super().prepare(queries)
 
     def _rank(self, query: Query, entities: IntArray, cosines: FloatArray, mask: IntArray | None) -> Ranking:
         graph = self.kb.graph
         n_relationships: dict[int, int] = {}  # corpus row -> those of the first entity that leads there
         for entity in entities.tolist():
             rows, _ = passages_naming(self.kb, entity, mask)
-            stated = graph.triples.passages[_triples_of(graph, entity)]
+            slots = slice(*graph.adjacency.indptr[entity : entity + 2].tolist())
+            stated = graph.triples.passages[graph.adjacency.triples[slots]]
             counts = (stated[:, None] == rows).sum(axis=0)
             for position in np.lexsort((rows, -counts)).tolist():
                 n_relationships.setdefault(int(rows[position]), int(counts[position]))
@@ -83,9 +76,3 @@ class GraphRAGLocal(VectorRetriever):
             score_parts={"place": places, "relationships": np.array(list(n_relationships.values()), dtype=np.float64)},
             notes=notes,
         )
-
-
-def _triples_of(graph: KnowledgeGraph, entity: int) -> IntArray:
-    """The triples that an entity is an end of."""
-    start, stop = graph.adjacency.indptr[entity : entity + 2]
-    return graph.adjacency.triples[start:stop].astype(np.int64)

@@ -82,8 +82,6 @@ class LightRAG(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One search of entities, one of relations and one of passages for the batch."""
-        if not queries:
-            return []
         vectors = self.kb.encode_queries(queries)
         rankings = []
         columns = zip(

@@ -152,10 +152,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         kb = self.kb
         scopes = [None if mask is None else tri_graph(kb).entities_in(mask) for mask in kb.candidates(queries)]
-        activations: list[dict[int, float]] = []
-        for query, scope in zip(queries, scopes, strict=True):
-            entities = kb.mentions.named_in(query.text)
-            activations.append({entity: 1.0 for entity in entities if scope is None or entity in scope})
+        activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
         index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
         for activation, nearest in zip(activations, nearest_names(kb, index, phrases, scopes=scopes), strict=True):
@@ -163,6 +160,11 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
                 if cosine > 0:
                     activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
         return activations
+
+    def _spelt_entities(self, query: Query, scope: IntArray | None) -> dict[int, float]:
+        """The entities in the scope that a query spells out, with activation 1."""
+        entities = self.kb.mentions.named_in(query.text)
+        return {entity: 1.0 for entity in entities if scope is None or entity in scope}
 
     def _unnamed_phrases(self, text: str) -> list[str]:
         """The first phrases of a query that spell no entity."""
@@ -183,14 +185,15 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
         frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
-            reached: dict[int, Activation] = {}
+            activated: dict[int, Activation] = {}
             for source in frontier:
                 for sentence, score in self._followed(source, active[source].score, query, is_open):
                     for entity in graph.entities.of(sentence)[0].tolist():
-                        if score > max(_score(active, entity), _score(reached, entity)):
-                            reached[entity] = Activation(score, iteration, source, sentence)
-            active.update(reached)
-            frontier = list(reached)
+                        former = activated.get(entity) or active.get(entity)
+                        if former is None or score > former.score:
+                            activated[entity] = Activation(score, iteration, source, sentence)
+            active.update(activated)
+            frontier = list(activated)
         return active
 
     def _followed(
@@ -254,7 +257,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         self, query: Query, rows: IntArray, parts: Mapping[str, FloatArray], active: Mapping[int, Activation], k: int
     ) -> Ranking:
         names = self.kb.mentions.names
-        activated = tuple((names[entity], found.score, found.iteration) for entity, found in active.items())
+        activated = tuple((names[entity], best.score, best.iteration) for entity, best in active.items())
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
         return replace(
@@ -303,10 +306,3 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             ),
             step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
         )
-
-
-def _score(activations: Mapping[int, Activation], entity: int) -> float:
-    """The score of an entity; below all scores if it has none."""
-    if entity not in activations:
-        return -1.0
-    return activations[entity].score

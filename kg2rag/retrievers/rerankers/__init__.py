@@ -237,7 +237,7 @@ class Rerank(RerankingStage):
         scorer, corpus = self.scorer, self.kb.corpus
         if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
             vectors = scorer.kb.encode_queries(queries)
-            return [scorer.kb.dense.cosines(vector, each.rows) for vector, each in zip(vectors, rankings, strict=True)]
+            return list(map(scorer.kb.dense.cosines, vectors, [ranking.rows for ranking in rankings]))
         pairs = []
         for query, ranking in zip(queries, rankings, strict=True):
             pairs.append([(query.text, corpus.contents[row]) for row in ranking.rows.tolist()])

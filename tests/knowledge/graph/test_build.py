@@ -125,7 +125,7 @@ def test_adjacency_says_which_way_a_triple_is_walked(films: KnowledgeGraph) -> N
     ("extraction", "named"),
     [
         (Extraction((fact("a", "r", "b", "p9"),)), "p9"),
-        (Extraction(mentions=(Mention("Ed", ""),)), "mention of 'Ed'"),
+        (Extraction(mentions=(Mention("Ed", ""),)), "'Ed'"),
         (Extraction((fact("  ", "r", "b", "p0"),)), "'  '"),
     ],
 )

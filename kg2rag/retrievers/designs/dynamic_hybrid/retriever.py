@@ -136,10 +136,9 @@ class DynamicHybrid(Retriever):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every side and load the vocabulary."""
-        if queries:
-            for retriever in self.members.values():
-                retriever.prepare(queries)
-            self.analyse(queries)  # a language model answers here, and the store keeps it
+        for retriever in self.members.values():
+            retriever.prepare(queries)
+        self.analyse(queries)  # a language model answers here, and the store keeps it
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Type and weights of each query."""

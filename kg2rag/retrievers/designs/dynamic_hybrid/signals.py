@@ -7,7 +7,7 @@ Shared by the rules and the learned analyser, which read the query and the corpu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,13 +99,14 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     signals = _form(text, words, content)
     if vocabulary is None:
         return signals
-    is_known = {word: _is_known(word, vocabulary) for word in words}
+    unknown = {word for word in words if not _is_known(word, vocabulary)}
+    unknown_content = [word for word in content if word in unknown]
     known_share = 1.0
     if content:
-        known_share = sum(is_known[word] for word in content) / len(content)
+        known_share = (len(content) - len(unknown_content)) / len(content)
     return replace(
         signals,
-        misspelt=_misspelt(signals, content, is_known, vocabulary),
+        misspelt=_misspelt(signals, content, unknown, vocabulary),
         spelled=_spells_a_name(words, vocabulary),
         other_capitals=any(_has_other_capitals(name, vocabulary) for name in signals.names),
         known_share=known_share,
@@ -138,18 +139,17 @@ def _is_known(word: str, vocabulary: TrigramIndex) -> bool:
     return all(vocabulary.document_frequency(part) for part in parts if part)
 
 
-def _misspelt(
-    signals: Signals, content: Sequence[str], is_known: Mapping[str, bool], vocabulary: TrigramIndex
-) -> tuple[str, ...]:
+def _misspelt(signals: Signals, content: Sequence[str], unknown: set[str], vocabulary: TrigramIndex) -> tuple[str, ...]:
     """The unknown names that are like a name of the corpus, then the unknown words of prose that are mistyped."""
-    suspects = list(signals.names)
-    prose: list[str] = []
+    names = [*signals.names]
+    prose: Sequence[str] = ()
     if signals.words == 1:
-        suspects += content
+        names += content
     elif len(content) <= _words_looked_up(signals):
-        prose = [word for word in content if word not in signals.names]
-    misspelt = [word for word in dict.fromkeys(suspects) if not is_known[word] and _like_a_name(word, vocabulary)]
-    misspelt += [word for word in prose if not is_known[word] and _mistyped(word, vocabulary)]
+        prose = content
+    misspelt = [name for name in names if name in unknown and _like_a_name(name, vocabulary)]
+    new = unknown - set(names)
+    misspelt += [word for word in prose if word in new and _mistyped(word, vocabulary)]
     return tuple(dict.fromkeys(misspelt))
 
 

@@ -19,7 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import groupby, pairwise, starmap
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +31,13 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, gather, incidence
 from kg2rag.knowledge.graph.pagerank import WalkGraph
-from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
-from kg2rag.types import Corpus, FloatArray, IntArray, Triple
+from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
+MAX_SYNONYMS = 101  # of a phrase
+BLOCK_ROWS = 256  # that are compared at once: with all of 100,000, 100 MB of cosines
+SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
@@ -73,20 +77,21 @@ class PhraseTable:
         first: dict[tuple[str, ...], Triple] = {}
         for triple in triples:
             first.setdefault((triple.passage_id, triple.head, triple.relation, triple.tail), triple)
-        statements = list(first.values())
-        parts = [(phrase_of(each.head), phrase_of(each.relation), phrase_of(each.tail)) for each in statements]
-        facts = list(dict.fromkeys(parts))
-        fact_code = {fact: code for code, fact in enumerate(facts)}
-        phrases = sorted({end for head, _, tail in facts for end in (head, tail)})
-        phrase_code = {phrase: code for code, phrase in enumerate(phrases)}
-        ends = [(phrase_code[head], phrase_code[tail]) for head, _, tail in facts]
-        rows = [corpus.row(each.passage_id) if each.passage_id else -1 for each in statements]
+        fact_code: dict[tuple[str, str, str], int] = {}
+        fact_of = []
+        rows = []
+        for triple in first.values():
+            fact = (phrase_of(triple.head), phrase_of(triple.relation), phrase_of(triple.tail))
+            fact_of.append(fact_code.setdefault(fact, len(fact_code)))
+            rows.append(corpus.row(triple.passage_id) if triple.passage_id else -1)
+        ends = np.array([(head, tail) for head, _, tail in fact_code], dtype=object).reshape(-1, 2)
+        phrases, end_codes = np.unique(ends, return_inverse=True)
         return cls(
-            phrases,
-            facts,
-            np.array(ends, dtype=np.int64).reshape(-1, 2),
-            statements,
-            np.array([fact_code[fact] for fact in parts], dtype=np.int64),
+            phrases.tolist(),
+            list(fact_code),
+            end_codes.reshape(-1, 2).astype(np.int64),
+            list(first.values()),
+            np.array(fact_of, dtype=np.int64),
             np.array(rows, dtype=np.int64),
             len(corpus),
         )
@@ -114,6 +119,52 @@ class PhraseTable:
         """The facts that some of these passages state, and the phrases of these facts; ascending."""
         facts = np.unique(self.fact_of[np.isin(self.rows, rows)])
         return facts, np.unique(self.ends[facts])
+
+
+class Synonyms(NamedTuple):
+    """Ordered pairs, (n_pairs,) each, sorted by source, then by falling cosine, then by target."""
+
+    sources: IntArray
+    targets: IntArray
+    cosines: FloatArray
+
+    def save(self, folder: Path) -> None:
+        """Write the columns as .npy files."""
+        for name, column in self._asdict().items():
+            np.save(folder / f"{name}.npy", column)
+
+    @classmethod
+    def load(cls, folder: Path) -> Synonyms:
+        """Read what `save` wrote."""
+        return cls(*(np.load(folder / f"{name}.npy") for name in cls._fields))
+
+
+def synonyms(
+    vectors: Matrix, threshold: float, sources: IntArray, targets: IntArray, limit: int = MAX_SYNONYMS
+) -> Synonyms:
+    """The pairs of a source and a target, rows of norm 1, ascending, within a cosine, `threshold`: exact, O(n_rows²).
+
+    Matrix products propose the pairs, block by block; their cosines are computed again in float64, pair by pair, so
+    that no pair depends on its block or threads. `limit` : pairs of a source, at most, the most similar; equal cosines
+    by row.
+    """
+    results = [Synonyms(sources[:0], targets[:0], np.empty(0))]
+    target_vectors = np.ascontiguousarray(vectors[targets].T, dtype=np.float32)
+    for first in range(0, len(sources), BLOCK_ROWS):
+        block = sources[first : first + BLOCK_ROWS]
+        products = vectors[block].astype(np.float32) @ target_vectors
+        for row, near in zip(block.tolist(), products >= threshold - SLACK, strict=True):
+            results.append(_nearest(vectors, row, targets[near], threshold, limit))
+    return Synonyms(*map(np.concatenate, zip(*results, strict=True)))
+
+
+def _nearest(vectors: Matrix, row: int, candidates: IntArray, threshold: float, limit: int) -> Synonyms:
+    """The pairs of one row with candidates within a cosine."""
+    targets = candidates[candidates != row]
+    cosines = np.einsum("ij,j->i", vectors[targets].astype(np.float64), vectors[row].astype(np.float64))
+    best = np.lexsort((targets, -cosines))
+    best = best[cosines[best] >= threshold][:limit]
+    return Synonyms(np.full(len(best), row), targets[best], cosines[best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,16 +255,16 @@ class PhraseGraph:
     def _step(self, a: int, b: int) -> Triple:
         """A fact between two phrases, or of a phrase in a passage, else the synonymy of two phrases."""
         table = self.table
-        phrase, other = min(a, b), max(a, b)  # a passage would be the other
+        phrase, node = sorted((a, b))  # a passage is the second
         statements = table.by_phrase.of(phrase)[0]
-        if other >= self.n_phrases:
-            joins = table.rows[statements] == other - self.n_phrases
+        if node >= self.n_phrases:
+            joins = table.rows[statements] == node - self.n_phrases
         else:
-            joins = (table.ends[table.fact_of[statements]] == other).any(axis=1)
+            joins = (table.ends[table.fact_of[statements]] == node).any(axis=1)
         if joins.any():
             return table.statements[int(statements[joins][0])]
         sources, targets, cosines = self.synonyms
-        is_pair = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == other)
+        is_pair = (np.minimum(sources, targets) == phrase) & (np.maximum(sources, targets) == node)
         strength = 10 * min(float(cosines[is_pair][0]), 1.0)
         return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength)
 
@@ -222,8 +273,7 @@ def phrases(kb: KnowledgeBase) -> PhraseTable:
     """HippoRAG's phrases and facts, of the source's triples, which the store keeps: extracting them may take long."""
 
     def write(folder: Path) -> None:
-        names = [each.name for each in fields(Triple)]
-        columns = {name: [getattr(triple, name) for triple in kb.extraction.triples] for name in names}
+        columns = {field.name: list(map(attrgetter(field.name), kb.extraction.triples)) for field in fields(Triple)}
         pq.write_table(pa.table(columns), folder / "triples.parquet")
 
     def built() -> PhraseTable:
@@ -260,7 +310,7 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
         def write(folder: Path) -> None:  # a phrase of two letters or digits starts no synonym, an empty one ends none
             lengths = np.array([len(phrase.replace(" ", "")) for phrase in table.phrases])
             starts, ends = np.flatnonzero(lengths > 2), np.flatnonzero(lengths)
-            synonyms(phrase_vectors(kb).vectors, threshold, sources=starts, targets=ends).save(folder)
+            synonyms(phrase_vectors(kb).vectors, threshold, starts, ends).save(folder)
 
         return PhraseGraph(table, Synonyms.load(kb.store.entry("synonyms", key, write)))
 

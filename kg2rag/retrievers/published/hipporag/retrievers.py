@@ -111,9 +111,9 @@ class PhraseWalk(WalkOrDense[Start]):
         (mask,) = self.kb.candidates([query])
         if not start:
             return (step("linked", "entity not linked", "nothing was linked: dense ranking"),)
-        reached, _ = graph.walked(self.passages).reached(start.phrases, within=graph.scope(mask, self.passages))
+        nodes, _ = graph.walked(self.passages).reached(start.phrases, within=graph.scope(mask, self.passages))
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
-        rows = graph.table.passages.of_all(reached[reached < graph.n_phrases])
+        rows = graph.table.passages.of_all(nodes[nodes < graph.n_phrases])
         return (step("linked", "entity not linked", why, rows),)
 
 
@@ -164,11 +164,11 @@ class HippoRAG(PhraseWalk):
         for query, start, mask, shares in zip(queries, starts, masks, walked, strict=True):
             mass = shares[members.owners]
             sums = np.bincount(members.others, weights=mass, minlength=n_passages).astype(np.float64)
-            reached = np.bincount(members.others[mass > 0], minlength=n_passages).astype(np.float64)
+            n_phrases = np.bincount(members.others[mass > 0], minlength=n_passages).astype(np.float64)
             rows = np.flatnonzero(sums > 0)
             if mask is not None:
                 rows = np.intersect1d(rows, mask)
-            rankings.append(self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=reached))
+            rankings.append(self.ranking(query, k, start, mask, rows, pagerank=sums, phrases=n_phrases))
         return rankings
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:

@@ -26,6 +26,7 @@ from kg2rag.text.registry import ParameterError, unknown
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step
 
 COLOUR = "#E69F00"  # in plots
+NO_TRIPLE = "no triple among the passages: ordered by"
 Selection = tuple[dict[int, TreeChoice], str]  # the rows chosen, in order, and what chose each; and what deviated
 
 
@@ -145,8 +146,6 @@ class KG2RAGOfficial(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
-        if not queries:
-            return []
         plans = self.plan(queries)
         if self.organisation:
             pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
@@ -193,8 +192,8 @@ class KG2RAGOfficial(VectorRetriever):
             return {}
         title_of, title_scores = released.title_walk(seeds, pool)
         if around is not None:
-            reached = np.unique(self.kb.graph.triples.passages[around.triples]).tolist()
-            title_of = {row: pool.titles[row] for row in reached if row not in seeds}
+            rows = np.unique(self.kb.graph.triples.passages[around.triples]).tolist()
+            title_of = {row: pool.titles[row] for row in rows if row not in seeds}
         if "expanded_score" in self.undone:
             cosines = dense_over(self.kb).cosines(vector, np.array(list(title_of), dtype=np.int64))
             return dict(zip(title_of, cosines.tolist(), strict=True))
@@ -236,19 +235,22 @@ class KG2RAGOfficial(VectorRetriever):
         """The passages of a query, at most `context`, by the scores of its trees."""
         trees = [[(i, plan.rows[i]) for i in tree] for tree in plan.trees]
         chosen = taken(trees, scores, self.context, whole="overflow" not in self.undone)
-        if "refill" in self.undone:
-            fill = self._without_triples(plan)
-            note = "" if trees else "no triple among the passages: ordered by similarity"
-        else:
-            fill = self._reranked(query, plan, chosen)
-            note = "the trees did not fill the context: the reranker added the others" if fill else ""
-            if not trees:
-                note = "no triple among the passages: ordered by the reranker"
+        fill, note = self._fill(query, plan, chosen)
         rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
         is_reranked = not trees and "refill" not in self.undone
         if "order" not in self.undone and not is_reranked:
             rows = [row for row in plan.nodes if row in rows]
         return {row: chosen.get(row, UNCHOSEN) for row in rows}, note
+
+    def _fill(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> tuple[list[int], str]:
+        """The passages that may take the free places, and the warning about them."""
+        if "refill" in self.undone:
+            return self._without_triples(plan), "" if plan.trees else f"{NO_TRIPLE} similarity"
+        if not plan.trees:
+            return self._reranked(query, plan, chosen), f"{NO_TRIPLE} the reranker"
+        if len(chosen) >= self.context // 2 or len(chosen) == len(plan.nodes):
+            return [], ""
+        return self._reranked(query, plan, chosen), "the trees did not fill the context: the reranker added the others"
 
     def _without_triples(self, plan: QueryPlan) -> list[int]:
         """The passages that state no triple between two entities, by score."""
@@ -256,9 +258,7 @@ class KG2RAGOfficial(VectorRetriever):
         return sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
 
     def _reranked(self, query: Query, plan: QueryPlan, chosen: Collection[int]) -> list[int]:
-        """The passages that fill the places where trees gave fewer than half; all passages if there is no tree."""
-        if plan.trees and len(chosen) >= self.context // 2:
-            return []
+        """The passages at the places that the reranker's order of the passages not chosen names."""
         nodes = list(plan.nodes)
         texts = joined_texts(self.kb)
         pairs = [(query.text, texts[row]) for row in nodes if row not in chosen]

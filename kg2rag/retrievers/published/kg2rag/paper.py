@@ -71,8 +71,6 @@ class Expand(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
-        if not queries:
-            return []
         return list(map(self._expand, rankings, self.kb.encode_queries(queries), self.kb.candidates(queries)))
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
@@ -81,8 +79,8 @@ class Expand(Stage):
         passages = table.passages[around.triples].astype(np.int64)
         hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
         order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
-        reached, first = np.unique(passages[order], return_index=True)
-        new = order[first[~np.isin(reached, ranking.rows)]]
+        distinct, first = np.unique(passages[order], return_index=True)
+        new = order[first[~np.isin(distinct, ranking.rows)]]
         rows = np.append(ranking.rows, passages[new])
         cosines = self.kb.dense.cosines(vector, rows)
         parts = {name: np.append(column, np.full(len(new), np.nan)) for name, column in ranking.score_parts.items()}
@@ -109,19 +107,22 @@ class Expand(Stage):
             notes=notes,
         )
 
-    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+    def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
-        graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in before]
+        graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in traces]
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
         stating = np.flatnonzero(np.diff(graph.stated[0]))
 
-        def traced(seed: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
+        def traced(seed: Ranking, ranking: Ranking, mask: IntArray | None) -> Trace:
             joined = graph.triples.passages[surroundings(graph, seed.rows, graph.n_entities, mask).triples]
-            stated = step("states a triple", "entity not linked", no_triple, stating, after.rows)
-            reached = step("joined to a seed", "entity not linked", no_chain, joined, after.rows)
-            return Trace(after, (stated, reached, step("expanded", "not expanded", too_far, after.rows)))
+            steps = (
+                step("states a triple", "entity not linked", no_triple, stating, ranking.rows),
+                step("joined to a seed", "entity not linked", no_chain, joined, ranking.rows),
+                step("expanded", "not expanded", too_far, ranking.rows),
+            )
+            return Trace(ranking, steps)
 
         return list(map(traced, seeds, self.apply(queries, seeds), self.kb.candidates(queries)))
 
@@ -238,8 +239,6 @@ class Organise(RerankingStage):
 
     def _forests(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[tuple[Forest, Chosen]]:
         """The trees of each query, and the passages that they give."""
-        if not queries:
-            return []
         forests = list(map(self._forest, rankings, self.kb.encode_queries(queries)))
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         chosen = []
@@ -289,26 +288,26 @@ class Organise(RerankingStage):
         paths = TriplePaths(graph, chosen, forest.path)
         return placed(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
 
-    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+    def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
         full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
         unread = f"below the first {self.depth} hits, which Organise reads"
         late = f"better trees took all {self.context} places"
         large = f"its tree has more passages than there were places, {self.context}"
-        read = [trace.ranking.top(self.depth) for trace in before]
-        traces = []
-        for earlier, hits, (forest, chosen) in zip(before, read, self._forests(queries, read), strict=True):
-            after = self._organised(hits, forest, chosen)
+        read = [trace.ranking.top(self.depth) for trace in traces]
+        extended = []
+        for trace, hits, (forest, chosen) in zip(traces, read, self._forests(queries, read), strict=True):
+            ranking = self._organised(hits, forest, chosen)
             passages = [forest.rows[tree.edges] for tree in forest.trees]
             used = {choice.tree for choice in chosen.values()}
             steps = (
                 step("read", "pruned", unread, hits.rows),
-                step("in a tree", "pruned", full, *passages, after.rows),
-                step("its tree's turn", "pruned", late, *(passages[tree] for tree in sorted(used)), after.rows),
-                step("placed", "pruned", large, after.rows),
+                step("in a tree", "pruned", full, *passages, ranking.rows),
+                step("its tree's turn", "pruned", late, *(passages[tree] for tree in sorted(used)), ranking.rows),
+                step("placed", "pruned", large, ranking.rows),
             )
-            traces.append(Trace(after, (*earlier.steps, *steps)))
-        return traces
+            extended.append(Trace(ranking, (*trace.steps, *steps)))
+        return extended
 
 
 @checked

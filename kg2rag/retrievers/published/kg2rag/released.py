@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -56,13 +56,14 @@ def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Trip
     One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
+    is_mentioned = partial(mentions, question)
     ends = [end.strip() for triple in triples for end in (triple.head, triple.tail)]
-    names = dict.fromkeys(name for name in (*titles, *ends) if mentions(question, name))
-    relations = {triple.relation.strip() for triple in triples}
-    mentioned_relations = {relation for relation in relations if mentions(question, relation)}
+    names = dict.fromkeys(filter(is_mentioned, [*titles, *ends]))
+    relations = set(filter(is_mentioned, {triple.relation.strip() for triple in triples}))
     for triple in triples:
-        if triple.relation in mentioned_relations and (triple.head in names or triple.tail in names):
-            names.update(dict.fromkeys((triple.head, triple.tail)))
+        pair = dict.fromkeys((triple.head, triple.tail))
+        if triple.relation in relations and names.keys() & pair.keys():
+            names |= pair
     return list(names)
 
 
@@ -129,12 +130,14 @@ class TitleScores:
     def __init__(self, seeds: Mapping[int, float], titles: Sequence[str]) -> None:
         self._seed_scores = list(seeds.values())
         self._scores: dict[str, list[float]] = {}
-        for row, score in seeds.items():
-            self.add(titles[row], score)
+        self.add_new(((titles[row], score) for row, score in seeds.items()), ())
 
-    def add(self, title: str, score: float) -> None:
-        """One more score."""
-        self._scores.setdefault(title, []).append(score)
+    def add_new(self, named: Iterable[tuple[str, float]], known: Collection[str]) -> list[str]:
+        """Add the scores of titles that are not among the known ones; these titles, in order of appearance."""
+        new = [(title, score) for title, score in named if title not in known]
+        for title, score in new:
+            self._scores.setdefault(title, []).append(score)
+        return list(dict(new))
 
     def mean(self, title: str) -> float:
         """The mean of what came to a title."""
@@ -155,22 +158,15 @@ def title_walk(seeds: Mapping[int, float], pool: TitlePool) -> tuple[dict[int, s
     seed_titles = [pool.titles[row] for row in seeds]
     scores = TitleScores(seeds, pool.titles)
     bringing = _bringing_seed_titles(seed_titles, scores)
-    named_by_seeds: dict[str, None] = {}
-    for row, score in seeds.items():
-        for title in pool.named(row):
-            if title not in seed_titles:
-                named_by_seeds[title] = None
-                scores.add(title, score)
-    near = dict.fromkeys([*named_by_seeds, *seed_titles])
-    named_further: dict[str, None] = {}
+    named_by_seeds = [(title, score) for row, score in seeds.items() for title in pool.named(row)]
+    near = dict.fromkeys([*scores.add_new(named_by_seeds, seed_titles), *seed_titles])
+    named_by_near = []
     for source in near:
         score = scores.mean(source)
-        for title in _named_beside_seeds(source, seeds, pool):
-            if title not in near:
-                named_further[title] = None
-                scores.add(title, score)
+        named_by_near += [(title, score) for title in _named_beside_seeds(source, seeds, pool)]
+    far = scores.add_new(named_by_near, near)
     following = [title for title in near if title in bringing or title not in seed_titles]
-    return _unseeded_passages([*following, *named_further], seeds, pool), scores
+    return _unseeded_passages([*following, *far], seeds, pool), scores
 
 
 def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> set[str]:
@@ -183,7 +179,11 @@ def _bringing_seed_titles(seed_titles: Sequence[str], scores: TitleScores) -> se
 
 def _named_beside_seeds(title: str, seeds: Collection[int], pool: TitlePool) -> list[str]:
     """The titles that the passages of a title name, but for those that are seeds."""
-    return [named for row in pool.rows_of[title] if row not in seeds for named in pool.named(row)]
+    titles = []
+    for row in pool.rows_of[title]:
+        if row not in seeds:
+            titles += pool.named(row)
+    return titles
 
 
 def _unseeded_passages(titles: Iterable[str], seeds: Collection[int], pool: TitlePool) -> dict[int, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.graph.synonyms import Synonyms
-from kg2rag.retrievers.published.hipporag.memory import PhraseGraph, PhraseTable, phrase_of
+from kg2rag.retrievers.published.hipporag.memory import PhraseGraph, PhraseTable, Synonyms, phrase_of
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)])

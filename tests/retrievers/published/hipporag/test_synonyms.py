@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph import synonyms as module
-from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
+from kg2rag.retrievers.published.hipporag import memory as module
+from kg2rag.retrievers.published.hipporag.memory import Synonyms, synonyms
 
 
 def unit(n: int, dim: int, seed: int) -> np.ndarray:
@@ -29,14 +29,14 @@ def test_they_are_those_of_the_whole_matrix(n: int, seed: int, threshold: float,
     for row in range(n):
         near = [other for other in range(n) if other != row and cosines[row, other] >= threshold]
         expected += [(row, other) for other in sorted(near, key=lambda other: (-cosines[row, other], other))[:limit]]
-    assert pairs(synonyms(vectors, threshold, limit=limit)) == expected
+    assert pairs(synonyms(vectors, threshold, np.arange(n), np.arange(n), limit)) == expected
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = unit(60, 3, 1)
-    whole = synonyms(vectors, 0.7)
+    vectors, rows = unit(60, 3, 1), np.arange(60)
+    whole = synonyms(vectors, 0.7, rows, rows)
     monkeypatch.setattr(module, "BLOCK_ROWS", 7)
-    blocked = synonyms(vectors, 0.7)
+    blocked = synonyms(vectors, 0.7, rows, rows)
     assert len(whole.sources) > 60
     assert pairs(blocked) == pairs(whole)
     assert blocked.cosines.tobytes() == whole.cosines.tobytes()
@@ -44,10 +44,5 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_the_sources_start_and_only_the_targets_end_a_pair() -> None:
     vectors = np.ones((4, 1), dtype=np.float32)
-    found = synonyms(vectors, 0.9, sources=np.array([0, 2]), targets=np.array([0, 1]))
+    found = synonyms(vectors, 0.9, np.array([0, 2]), np.array([0, 1]))
     assert pairs(found) == [(0, 1), (2, 0), (2, 1)]
-
-
-def test_a_threshold_above_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="threshold"):
-        synonyms(unit(3, 3, 0), 1.5)
