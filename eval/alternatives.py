@@ -1,7 +1,4 @@
-"""Other ways to order the same candidates, beside the mixture of `mention_chains`: each set by the fit of the others.
-
-Those without coefficients fuse ranks. The fitted ones see only the other training sets.
-"""
+"""Other rankings of the candidates of `mention_chains`; each set is ranked by the fit of the other sets."""
 
 from __future__ import annotations
 
@@ -9,107 +6,117 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from fit import Example, Sets, fit, ordered, signals_of
+from fit import Example, Questions, Sets, best_first, fit, ordered, signals_of
 
-from kg2rag.retrievers.mention_chains.candidates import MODELS
-from kg2rag.retrievers.mention_chains.chains import Ranker
+from kg2rag.retrievers.mention_chains.candidates import MODELS, Signals
 from kg2rag.types import FloatArray
 
-PLAIN = ("bm25", "dense")
 CONSTANT = 60  # of reciprocal rank fusion
-Signals = Mapping[str, FloatArray]
+Scores = Callable[[Signals], FloatArray]
+"""The signals of m candidates -> their scores, (m,)."""
 Order = Callable[[Example], Sequence[int]]
 
 
 def fused(example: Example, weights: Mapping[str, float]) -> list[int]:
-    """Reciprocal rank fusion of some searches."""
+    """Weighted reciprocal rank fusion of searches."""
     scores: dict[int, float] = {}
     for name, weight in weights.items():
-        for place, row in enumerate(example.searches[name], 1):
-            scores[row] = scores.get(row, 0.0) + weight / (CONSTANT + place)
+        for rank, row in enumerate(example.rankings[name], 1):
+            scores[row] = scores.get(row, 0.0) + weight / (CONSTANT + rank)
     return sorted(scores, key=lambda row: (-scores[row], row))
 
 
-def percentile(example: Example) -> list[int]:
-    """Mean percentile rank by walk and by cosine among the candidates, after PhaseGraph (arXiv 2603.28886)."""
-    single = example.evidence.single
-    ranks = [pd.Series(single[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")]
-    rows: list[int] = example.evidence.rows[np.argsort(-np.mean(ranks, axis=0), kind="stable")].tolist()
-    return rows
+def mean_percentile(example: Example) -> list[int]:
+    """The mean percentile by walk and by cosine among the candidates, after PhaseGraph (arXiv 2603.28886)."""
+    signals = example.evidence.single
+    percentiles = [pd.Series(signals[name]).rank(pct=True).to_numpy() for name in ("walk_gap", "cosine")]
+    return best_first(example, np.mean(percentiles, axis=0))
 
 
-def features(signals: Signals, *, interactions: bool) -> FloatArray:
-    """(m, n_features): every signal of a candidate and, with interactions, each times the signals of the gate."""
-    candidate = np.stack([signals[name] for name in (*MODELS["single"], *MODELS["chain"], "walk_gap", "bm25")], axis=1)
-    gate = np.stack([signals[name] for name in MODELS["gate"]], axis=1)
-    return np.concatenate([candidate, *([candidate * g[:, None] for g in gate.T] if interactions else [gate])], axis=1)
+def features(signals: Signals) -> tuple[FloatArray, FloatArray]:
+    """The features of m candidates, (m, n_features), and of the question, (m, n_gate) with equal rows."""
+    names = (*MODELS["single"], *MODELS["chain"], "walk_gap", "bm25")
+    candidate = np.stack([signals[name] for name in names], axis=1)
+    return candidate, np.stack([signals[name] for name in MODELS["gate"]], axis=1)
 
 
-def classifier(
-    known: Sequence[Sequence[tuple[Signals, FloatArray]]], *, boosted: bool
-) -> Callable[[Signals], FloatArray]:
-    """Scores by a logistic regression with interactions or by gradient boosting, of each candidate by itself."""
+def with_question(signals: Signals) -> FloatArray:
+    """The features of candidate and question side by side."""
+    return np.concatenate(features(signals), axis=1)
+
+
+def with_interactions(signals: Signals) -> FloatArray:
+    """The features of a candidate, and their products with each feature of the question."""
+    candidate, question = features(signals)
+    return np.concatenate([candidate, *(candidate * column[:, None] for column in question.T)], axis=1)
+
+
+def classifiers(sets: Sequence[Questions]) -> dict[str, Scores]:
+    """Name -> the probability of gold by a classifier of single candidates; sets and questions have equal weights."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    x = np.concatenate([features(signals, interactions=not boosted) for each in known for signals, _ in each])
-    y = np.concatenate([gold for each in known for _, gold in each])
-    weights = np.concatenate([np.full(len(gold), 1 / (len(gold) * len(each))) for each in known for _, gold in each])
+    samples = [(signals, gold, len(questions)) for questions in sets for signals, gold in questions]
+    gold = np.concatenate([gold for _, gold, _ in samples])
+    weights = np.concatenate([np.full(len(gold), 1 / (len(gold) * set_size)) for _, gold, set_size in samples])
     weights *= len(weights) / weights.sum()
-    if boosted:
-        model = HistGradientBoostingClassifier(random_state=0).fit(x, y, sample_weight=weights)
-    else:
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=3000))
-        model.fit(x, y, logisticregression__sample_weight=weights)
-    return lambda signals: model.predict_proba(features(signals, interactions=not boosted))[:, 1]
-
-
-def orders(sets: Sets, chained: Collection[str], left: str) -> dict[str, Order]:
-    """System -> its order of one question of the set that is left out."""
-    others = {name: each for name, each in sets.items() if name != left}
-    rest = [name for name in chained if name != left]
-    with_tokens, without = (fit(others, rest, tokens=tokens) for tokens in (True, False))
-    start, step = with_tokens.start, with_tokens.step
-    known = [[(signals_of(one, start, step), one.gold.astype(float)) for one in each] for each in others.values()]
-    logistic, boosted = (classifier(known, boosted=boosted) for boosted in (False, True))
-
-    def by(score: Callable[[Signals], FloatArray]) -> Order:
-        def order(one: Example) -> list[int]:
-            scores = score(signals_of(one, start, step))
-            rows: list[int] = one.evidence.rows[np.argsort(-scores, kind="stable")].tolist()
-            return rows
-
-        return order
-
-    def trust(one: Example, ranker: Ranker = with_tokens) -> float:
-        return ranker.trust(one.evidence.gate(ranker.start(one.evidence.single)))
-
+    products = np.concatenate([with_interactions(signals) for signals, _, _ in samples])
+    scaler = StandardScaler().fit(products)
+    logistic = LogisticRegression(C=0.1, max_iter=3000).fit(scaler.transform(products), gold, sample_weight=weights)
+    columns = np.concatenate([with_question(signals) for signals, _, _ in samples])
+    boosted = HistGradientBoostingClassifier(random_state=0).fit(columns, gold, sample_weight=weights)
     return {
-        "bm25": lambda one: one.searches["bm25"],
-        "dense": lambda one: one.searches["dense"],
-        "hybrid": lambda one: fused(one, dict.fromkeys(PLAIN, 1)),
-        "walk": lambda one: one.searches["walk"],
-        "RRF of bm25, dense, walk": lambda one: fused(one, dict.fromkeys((*PLAIN, "walk"), 1)),
-        "the same, gated": lambda one: fused(
-            one, {"bm25": 1 - trust(one), "dense": 1 - trust(one), "walk": trust(one)}
-        ),
-        "percentile ranks": percentile,
-        "chains alone": by(with_tokens.chain),
-        "alone only": by(with_tokens.single),
-        "logistic, interactions": by(logistic),
-        "gradient boosting": by(boosted),
-        "mixture, no token vectors": lambda one: ordered(one, without),
-        "mixture": lambda one: ordered(one, with_tokens),
+        "logistic regression with interactions": lambda signals: logistic.predict_proba(
+            scaler.transform(with_interactions(signals))
+        )[:, 1],
+        "gradient boosting": lambda signals: boosted.predict_proba(with_question(signals))[:, 1],
+    }
+
+
+def orders(sets: Sets, chained: Collection[str], left_out: str) -> dict[str, Order]:
+    """Name -> a ranking for the questions of the set that is left out."""
+    training_sets = {name: examples for name, examples in sets.items() if name != left_out}
+    chained_others = [name for name in chained if name != left_out]
+    ranker = fit(training_sets, chained_others, tokens=True)
+    without_tokens = fit(training_sets, chained_others, tokens=False)
+
+    def signals(example: Example) -> Signals:
+        return signals_of(example, ranker.start, ranker.step)
+
+    def by(score: Scores) -> Order:
+        return lambda example: best_first(example, score(signals(example)))
+
+    def weighted_fusion(example: Example) -> list[int]:
+        trust = ranker.trust(example.evidence.gate(ranker.start(example.evidence.single)))
+        return fused(example, {"bm25": 1 - trust, "dense": 1 - trust, "walk": trust})
+
+    questions = [[(signals(example), example.gold) for example in examples] for examples in training_sets.values()]
+    searches: dict[str, Order] = {
+        "bm25": lambda example: example.rankings["bm25"],
+        "dense": lambda example: example.rankings["dense"],
+        "hybrid": lambda example: fused(example, {"bm25": 1, "dense": 1}),
+        "walk": lambda example: example.rankings["walk"],
+        "fusion of bm25, dense and walk": lambda example: fused(example, {"bm25": 1, "dense": 1, "walk": 1}),
+        "fusion with weights per question": weighted_fusion,
+        "mean percentile of walk and dense": mean_percentile,
+    }
+    return {
+        **searches,
+        "chain ranking only": by(ranker.chain),
+        "text ranking only": by(ranker.single),
+        **{name: by(score) for name, score in classifiers(questions).items()},
+        "mention_chains without token vectors": lambda example: ordered(example, without_tokens),
+        "mention_chains": lambda example: ordered(example, ranker),
     }
 
 
 def scored(sets: Sets, chained: Collection[str]) -> pd.DataFrame:
-    """A row a question, set and system: recall@5 by the fit of the other sets."""
-    return pd.DataFrame(
-        {"set": left, "question": at, "system": name, "recall@5": one.recall(order(one))}
-        for left, examples in sets.items()
-        for name, order in orders(sets, chained, left).items()
-        for at, one in enumerate(examples)
-    )
+    """One row per set, question and ranking: recall@5, by the fit of the other sets."""
+    rows = []
+    for left_out, examples in sets.items():
+        for name, order in orders(sets, chained, left_out).items():
+            for number, example in enumerate(examples):
+                row = {"set": left_out, "question": number, "system": name, "recall@5": example.recall(order(example))}
+                rows.append(row)
+    return pd.DataFrame(rows)

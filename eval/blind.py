@@ -4,18 +4,19 @@ r"""Debian packages with FAQs -> three question sets that nobody had seen when t
         developers-reference
     python eval/blind.py PACKAGES DATA/blind
 
-Why: some number of every system was chosen while questions of the reported sets, or scores on them, were known. These
+Every system has parameters that were chosen while questions of the reported sets, or scores on them, were known. These
 sets were made after the last such choice, and each was run once. They are folders in the layout of BEIR.
 
-A question is a heading of a FAQ that ends in a question mark; its gold is every passage below that heading. Passages
-are those of `kg2rag.from_folder`, of the FAQ and of other documents of its kind, but no question stands among the
-headings with which a text begins: the title of the chapter and headings that ask nothing remain. Left out are
+A question is a heading of a FAQ that ends in a question mark; its gold passages are all passages below that heading.
+The corpus is made by `kg2rag.from_folder` from the FAQ and other documents of its kind. A passage begins with the title
+of its chapter and its headings, without those that are questions. Left out are
 
-- passages, of any document, that contain the words of a question's heading: tables of contents and references;
-- questions whose answer has fewer than `SHORTEST` words (it stays in the corpus), or lost every passage to that rule.
+- passages of any document that contain the words of a question: tables of contents and references;
+- questions whose answer has fewer than `MIN_WORDS` words, or no passage left by that rule. Short answers stay in the
+  corpus.
 
-What gold misses: a passage elsewhere that answers as well counts as wrong, as does another answer of the FAQ to which
-the answer refers. A long answer has several gold passages, of which the later ones need not make sense on their own.
+Gold is incomplete: another passage that answers the question counts as wrong, as does another answer of the FAQ that
+the gold answer refers to. A long answer has several gold passages; the later ones may make little sense by themselves.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -38,8 +38,8 @@ from kg2rag.datasets.documents.html import read_html
 from kg2rag.text.records import sha256
 from kg2rag.types import Passage
 
-SHORTEST = 20
-"""Words of an answer, from which its question is asked."""
+MIN_WORDS = 20
+"""Words of an answer whose question is asked."""
 FAQ = "faq"
 PACKAGES = {
     "perl-doc": "5.36.0-7+deb12u4",
@@ -49,7 +49,7 @@ PACKAGES = {
     "debian-policy": "4.6.2.0",
     "developers-reference": "12.18",
 }
-"""Package -> the version that is read."""
+"""Package -> its version."""
 PODS = (
     "perlintro perldata perlsyn perlop perlsub perlfunc perlre perlrequick perlreftut perldsc perllol perlmod perlobj "
     "perlootut perlopentut perlrun perlstyle perltrap"
@@ -63,10 +63,10 @@ LIBRARY = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set's files lie in a package: the FAQ's, and those of other documents."""
+    """The files of a set, as packages and patterns: those of the FAQ, and those of other documents."""
 
     faq: tuple[str, str]
-    others: tuple[tuple[str, str], ...]
+    distractors: tuple[tuple[str, str], ...]
 
 
 POD, PYTHON = "usr/share/perl/5.36.0/pod", "usr/share/doc/python3.11/html"
@@ -89,18 +89,18 @@ SOURCES = {
         ),
     ),
 }
-"""Set -> its files, as packages and patterns."""
+"""Set -> its files."""
 _NUMBER = re.compile(r"^(?:Chapter )?\d+(?:\.\d+)*\.?\s+")
 _POD_NAME = re.compile(r"<h1[^>]*>NAME\s*</h1>\s*<p>(.*?)</p>", re.DOTALL)
-_ASKS = re.compile(r"\?[)\"'”’]*$")
+_QUESTION = re.compile(r"\?[)\"'”’]*$")
 
 
 def main(
     packages: Annotated[Path, typer.Argument(help="The folder of the .deb files.")],
     out: Annotated[Path, typer.Argument(help="The folder of the sets.")],
-    only: Annotated[list[str] | None, typer.Argument(help="Sets; all where none is given.")] = None,
+    only: Annotated[list[str] | None, typer.Argument(help="Sets; by default all.")] = None,
 ) -> None:
-    """Make the sets, and print what was left out and the digest of each file."""
+    """Make the sets, and print how much was left out and the checksum of each file."""
     with TemporaryDirectory() as temporary:
         for package, version in PACKAGES.items():
             file = packages / f"{package}_{version}_all.deb"
@@ -109,88 +109,127 @@ def main(
             folder = Path(temporary, "documents", name)
             collect(SOURCES[name], Path(temporary), folder)
             counts = write(folder, out / name)
-            typer.echo(f"{name}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+            typer.echo(f"{name}: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()))
             for file in sorted((out / name).rglob("*.*")):
                 typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
 
 
 def collect(source: Source, unpacked: Path, folder: Path) -> None:
-    """The source's files as HTML, in a folder by the name of the package; the FAQ's in `FAQ`."""
-    for package, pattern in (source.faq, *source.others):
+    """Write the files of a source as HTML: the FAQ in the folder `FAQ`, others in the folder of their package."""
+    for package, pattern in (source.faq, *source.distractors):
         files = sorted((unpacked / package).glob(pattern))
         if not files:
             raise FileNotFoundError(f"{package} has no {pattern}. Is it of version {PACKAGES[package]}?")
         for file in files:
-            below = FAQ if (package, pattern) == source.faq else f"{package}/{file.parent.name}"
-            (folder / below).mkdir(parents=True, exist_ok=True)
-            target = folder / below / f"{file.stem}.html"
+            is_faq = (package, pattern) == source.faq
+            target = folder / (FAQ if is_faq else f"{package}/{file.parent.name}") / f"{file.stem}.html"
+            target.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".pod":
-                ways = [f"--infile={file}", f"--outfile={target}", f"--cachedir={folder.parent}", "--noindex"]
-                subprocess.run(["pod2html", *ways, "--quiet"], check=True, stderr=subprocess.DEVNULL)
+                options = [f"--infile={file}", f"--outfile={target}", f"--cachedir={folder.parent}", "--noindex"]
+                subprocess.run(["pod2html", *options, "--quiet"], check=True, stderr=subprocess.DEVNULL)
                 target.write_text(_POD_NAME.sub(r"<h1>\1</h1>", target.read_text("utf-8")), "utf-8")
             else:
                 copyfile(file, target)
 
 
-def write(folder: Path, out: Path) -> Mapping[str, int]:
-    """The set of a folder of documents; what it holds and what was left out, counted."""
-    documents = kg2rag.from_folder(folder)
-    asked, gold, words, rows = dict[str, str](), dict[str, list[str]](), Counter[str](), list[dict[str, str]]()
-    for passage in documents.corpus:
-        questions, left, rest = divided(passage, headings(folder / passage.doc_id))
-        rows.append({"_id": passage.id, "title": passage.title, "text": f"{left}\n{rest}" if left else rest})
-        for question in questions:
-            key = normal(question)
-            asked.setdefault(key, question)
-            gold.setdefault(key, []).append(passage.id)
-            words[key] += len(rest.split())
-    said = {row["_id"]: normal(f"{row['title']}\n{row['text']}") for row in rows}
-    named = {id_ for id_, text in said.items() if any(key in text for key in asked)}
-    kept = {key: [one for one in found if one not in named] for key, found in gold.items()}
-    lost = {key for key, found in kept.items() if not found}
-    short = {key for key in kept if words[key] < SHORTEST} - lost
-    chosen = [key for key in asked if key not in lost | short]
-    passages = [row for row in rows if row["_id"] not in named]
-    judged = [f"q{at:03}\t{one}\t1" for at, key in enumerate(chosen) for one in kept[key]]
-    (out / "qrels").mkdir(parents=True, exist_ok=True)
-    lines(out / "corpus.jsonl", [json.dumps(row, ensure_ascii=False) for row in passages])
-    queries = [{"_id": f"q{at:03}", "text": asked[key]} for at, key in enumerate(chosen)]
-    lines(out / "queries.jsonl", [json.dumps(row, ensure_ascii=False) for row in queries])
-    lines(out / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *judged])
+@dataclass
+class Answer:
+    """A question of the FAQ: its text, its gold passages and the number of words below its heading."""
+
+    question: str
+    gold: list[str] = field(default_factory=list)
+    words: int = 0
+
+
+def write(folder: Path, out: Path) -> dict[str, int]:
+    """Write the set of a folder of documents; the sizes of the set and of the parts that were left out."""
+    passages, answers = read(folder)
+    referring = {passage["_id"] for passage in passages if refers(passage, answers)}
+    corpus = [passage for passage in passages if passage["_id"] not in referring]
+    n_lost = n_short = 0
+    queries, judgements = [], []
+    for answer in answers.values():
+        gold = [passage_id for passage_id in answer.gold if passage_id not in referring]
+        if not gold:
+            n_lost += 1
+        elif answer.words < MIN_WORDS:
+            n_short += 1
+        else:
+            query_id = f"q{len(queries):03}"
+            queries.append({"_id": query_id, "text": answer.question})
+            judgements += [(query_id, passage_id) for passage_id in gold]
+    write_beir(out, corpus, queries, judgements)
     return {
         "questions": len(queries),
-        "passages": len(passages),
-        "of them gold": len({one for key in chosen for one in kept[key]}),
-        "judgements": len(judged),
-        "passages with a question's words left out": len(named),
-        "of these below a question": len(named & {one for found in gold.values() for one in found}),
-        "questions without gold left out": len(lost),
-        "questions with short answers left out": len(short),
+        "passages": len(corpus),
+        "gold passages": len({passage_id for _, passage_id in judgements}),
+        "judgements": len(judgements),
+        "passages with the words of a question left out": len(referring),
+        "questions without gold left out": n_lost,
+        "questions with short answers left out": n_short,
     }
 
 
-def lines(file: Path, rows: Iterable[str]) -> None:
-    """A file of these lines."""
-    file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="\n")
+def read(folder: Path) -> tuple[list[dict[str, str]], dict[str, Answer]]:
+    """The passages of a folder without their questions, and each normalised question with its answer."""
+    passages, answers = [], dict[str, Answer]()
+    for passage in kg2rag.from_folder(folder).corpus:
+        questions, prefix, text = divided(passage, headings(folder / passage.doc_id))
+        passages.append({"_id": passage.id, "title": passage.title, "text": f"{prefix}\n{text}" if prefix else text})
+        for question in questions:
+            answer = answers.setdefault(normalised(question), Answer(question))
+            answer.gold.append(passage.id)
+            answer.words += len(text.split())
+    return passages, answers
 
 
-def headings(file: Path) -> Mapping[str, str]:
-    """The headings of a FAQ's page as a passage begins with them, cut at 100 characters, and whole; else none."""
+def refers(passage: Mapping[str, str], questions: Iterable[str]) -> bool:
+    """Whether a passage contains the words of a normalised question."""
+    text = normalised(f"{passage['title']}\n{passage['text']}")
+    return any(question in text for question in questions)
+
+
+def write_beir(
+    out: Path,
+    passages: Iterable[Mapping[str, str]],
+    queries: Iterable[Mapping[str, str]],
+    judgements: Iterable[tuple[str, str]],
+    *,
+    ensure_ascii: bool = False,
+) -> None:
+    """Write a set in the layout of BEIR; judgements: pairs of query and gold passage."""
+    (out / "qrels").mkdir(parents=True, exist_ok=True)
+    write_lines(out / "corpus.jsonl", (json.dumps(passage, ensure_ascii=ensure_ascii) for passage in passages))
+    write_lines(out / "queries.jsonl", (json.dumps(query, ensure_ascii=ensure_ascii) for query in queries))
+    pairs = (f"{query_id}\t{passage_id}\t1" for query_id, passage_id in judgements)
+    write_lines(out / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *pairs])
+
+
+def write_lines(file: Path, lines: Iterable[str]) -> None:
+    """Write a text file."""
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def headings(file: Path) -> dict[str, str]:
+    """The headings of a page of the FAQ: the first 100 characters, as a passage has them -> the heading; else none."""
     if file.parent.name != FAQ:
         return {}
     return {block.text[:100]: block.text for block in read_html(file.read_bytes())[0].blocks if block.level}
 
 
-def divided(passage: Passage, whole: Mapping[str, str]) -> tuple[list[str], str, str]:
-    """The questions among the headings of a passage, without their numbers; the other headings; the text below."""
+def divided(passage: Passage, headings_of_page: Mapping[str, str]) -> tuple[list[str], str, str]:
+    """The questions among the headings of a passage, without numbers; the other headings; the text below them."""
     path: Sequence[str] = passage.metadata.get("headings", ())
-    asking = [one for one in path if _ASKS.search(whole.get(one, ""))]
-    rest = passage.text[len(" > ".join(path)) + 1 :] if path else passage.text
-    return [_NUMBER.sub("", whole[one]) for one in asking], " > ".join(one for one in path if one not in asking), rest
+    text = passage.text
+    if path:
+        text = text[len(" > ".join(path)) + 1 :]
+    questions = [heading for heading in path if _QUESTION.search(headings_of_page.get(heading, ""))]
+    prefix = " > ".join(heading for heading in path if heading not in questions)
+    return [_NUMBER.sub("", headings_of_page[heading]) for heading in questions], prefix, text
 
 
-def normal(text: str) -> str:
-    """A text by its words: blanks, case and the shape of quotes aside."""
+def normalised(text: str) -> str:
+    """A text without differences of blanks, case and quotation marks."""
     return " ".join(text.casefold().replace("“", '"').replace("”", '"').replace("’", "'").split())
 
 

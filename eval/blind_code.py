@@ -2,18 +2,17 @@
 
     python eval/blind_code.py DATA/blind/code
 
-A question is the first sentence of a function's docstring; its gold is that function, without docstring and decorators,
-written by `ast.unparse`. The passages are functions of all packages, in one pool, without titles. Left out are tests,
-questions of fewer or more words than `WORDS`, functions of fewer or more characters than `CHARACTERS`, and every
-question and function that occurs more than once. What gold misses: another function that does the same counts as wrong,
-as does one around it. People who search for code ask otherwise: the docstring's author knew the function, and its name
-often says the same.
+A question is the first sentence of a function's docstring; its gold passage is the function, without docstring and
+decorators, written by `ast.unparse`. The corpus is one pool of functions of all packages, without titles. Left out are
+tests, questions and functions of another length than `WORDS` and `CHARACTERS`, and every question or function that
+occurs more than once. Gold is incomplete: another function with the same purpose counts as wrong, as does a function
+around the gold one. The questions differ from those of people who search for code: the author of a docstring knew the
+function, and its name often has the same words.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import random
 import re
 from collections import Counter
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from blind import lines
+from blind import write_beir
 
 from kg2rag.compute import new_folder
 from kg2rag.text.records import sha256
@@ -40,7 +39,7 @@ PACKAGES = {
     "scikit-learn": "1.9.1",
     "tornado": "6.6.1",
 }
-"""Package -> the version that is read."""
+"""Package -> its version."""
 WORDS, CHARACTERS = range(5, 26), range(80, 2001)
 PASSAGES, QUESTIONS = 3000, 300
 _TEST = re.compile(r"(?:^|[/_])(?:tests?|conftest)(?:[/_.]|$)")
@@ -48,28 +47,27 @@ _PARAGRAPH, _SENTENCE = re.compile(r"\n\s*\n"), re.compile(r"(?<=[.!?])\s")
 
 
 def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) -> None:
-    """Make the set, and print the digest of each file."""
-    if other := {name: version(name) for name, wanted in PACKAGES.items() if version(name) != wanted}:
-        raise ValueError(f"Other versions are installed: {other}. Wanted: {PACKAGES}.")
-    found = [pair for name in PACKAGES for pair in functions(name)]
-    asked, coded = Counter(question.casefold() for question, _ in found), Counter(code for _, code in found)
-    once = [(question, code) for question, code in found if asked[question.casefold()] == coded[code] == 1]
-    chosen = random.Random(0).sample(once, PASSAGES)
-    passages = [{"_id": f"f{at}", "text": code} for at, (_, code) in enumerate(chosen)]
-    queries = [{"_id": f"q{at}", "text": question} for at, (question, _) in enumerate(chosen[:QUESTIONS])]
-    judged = [f"q{at}\tf{at}\t1" for at in range(QUESTIONS)]
+    """Make the set, and print the checksum of each file."""
+    for name, expected in PACKAGES.items():
+        if version(name) != expected:
+            raise ValueError(f"{name} {version(name)} is installed; the set needs {name} {expected}.")
+    functions = [function for name in PACKAGES for function in functions_of(name)]
+    questions = Counter(question.casefold() for question, _ in functions)
+    codes = Counter(code for _, code in functions)
+    unique = [(question, code) for question, code in functions if questions[question.casefold()] == codes[code] == 1]
+    chosen = random.Random(0).sample(unique, PASSAGES)
+    passages = [{"_id": f"f{number}", "text": code} for number, (_, code) in enumerate(chosen)]
+    queries = [{"_id": f"q{number}", "text": question} for number, (question, _) in enumerate(chosen[:QUESTIONS])]
     with new_folder(out) as partial:
-        (partial / "qrels").mkdir()
-        lines(partial / "corpus.jsonl", map(json.dumps, passages))
-        lines(partial / "queries.jsonl", map(json.dumps, queries))
-        lines(partial / "qrels" / "test.tsv", ["query-id\tcorpus-id\tscore", *judged])
-    typer.echo(f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(once):,} functions")
+        judgements = [(f"q{number}", f"f{number}") for number in range(QUESTIONS)]
+        write_beir(partial, passages, queries, judgements, ensure_ascii=True)
+    typer.echo(f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(unique):,} functions")
     for file in sorted(out.rglob("*.*")):
         typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
 
 
-def functions(package: str) -> Iterator[tuple[str, str]]:
-    """The question and the code of each function with a docstring, in the order of files and lines."""
+def functions_of(package: str) -> Iterator[tuple[str, str]]:
+    """The question and the code of each function of a package, in the order of files and lines."""
     files = sorted(str(file) for file in distribution(package).files or () if file.suffix == ".py")
     if not files:
         raise FileNotFoundError(f"The installed {package} lists no Python files. Install it from a wheel.")
@@ -78,15 +76,20 @@ def functions(package: str) -> Iterator[tuple[str, str]]:
             continue
         text = Path(str(distribution(package).locate_file(file))).read_text("utf-8")
         for node in ast.walk(ast.parse(text)):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or len(node.body) == 1:
-                continue
-            if not (doc := ast.get_docstring(node)):
-                continue
-            first = _SENTENCE.split(" ".join(_PARAGRAPH.split(doc)[0].split()))[0].rstrip(".")
-            node.body, node.decorator_list = node.body[1:], []
-            code = ast.unparse(node)
-            if len(first.split()) in WORDS and len(code) in CHARACTERS:
-                yield first, code
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                question, code = question_and_code(node)
+                if len(question.split()) in WORDS and len(code) in CHARACTERS:
+                    yield question, code
+
+
+def question_and_code(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, str]:
+    """The first sentence of the docstring, and the rest of the function; empty if either is missing."""
+    docstring = ast.get_docstring(function)
+    if not docstring or len(function.body) == 1:
+        return "", ""
+    paragraph = " ".join(_PARAGRAPH.split(docstring)[0].split())
+    function.body, function.decorator_list = function.body[1:], []
+    return _SENTENCE.split(paragraph)[0].rstrip("."), ast.unparse(function)
 
 
 if __name__ == "__main__":

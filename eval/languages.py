@@ -29,7 +29,7 @@ LEAST_CHARACTERS = 40
 
 
 def sections(file: Path) -> Iterator[tuple[str, str, str]]:
-    """Chapter, heading and text of each section of a page of DocBook; inner sections are sections of their own."""
+    """Chapter, heading and text of each section of a page of DocBook; an inner section counts separately."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(file.read_bytes(), "lxml")

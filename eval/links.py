@@ -1,9 +1,8 @@
-"""Question sets -> which share of the pairs of gold passages their default graph links, by kind of link.
+"""Question sets -> the share of pairs of gold passages, and of random pairs, that the default graph links.
 
     python eval/links.py DATA eval/results/domains/links.parquet
 
-Beside each share that of random pairs; a set's graph is that of `KnowledgeBase.build`. Sets of one gold passage a
-question have no pair and no row.
+Sets with one gold passage per question have no pairs, and no rows.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ def main(
     data: Annotated[Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")],
     out: Annotated[Path, typer.Argument(help="The Parquet file to write.")],
 ) -> None:
-    """Build each graph, count and print."""
-    found = []
+    """Write one row per set and kind of link, and print the shares of gold pairs."""
+    frames = []
     for name in table("reported"):
-        asked = load_set(data, name)
-        if any(len(question.gold) > 1 for question in asked.questions):
-            kinds = kg2rag.link_kinds(kg2rag.KnowledgeBase.build(asked.corpus), asked)
-            found.append(kinds.assign(set=name))
-    links = pd.concat(found, ignore_index=True)
+        dataset = load_set(data, name)
+        if any(len(question.gold) > 1 for question in dataset.questions):
+            kinds = kg2rag.link_kinds(kg2rag.KnowledgeBase.build(dataset.corpus), dataset)
+            frames.append(kinds.assign(set=name))
+    links = pd.concat(frames, ignore_index=True)
     links.to_parquet(out, index=False)
     typer.echo(links.pivot_table("gold", "set", "kind", sort=False).mul(100).round(1).to_string())
 

@@ -38,8 +38,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def number(value: float | None) -> str:
-    """Three significant digits; blank for a value that was not measured."""
-    if value is None or math.isnan(value):
+def number(value: float) -> str:
+    """Two significant digits, since times and memory vary by more; blank for a value that was not measured."""
+    if math.isnan(value):
         return ""
-    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:#.2g}".rstrip(".") if rounded < 100 else f"{rounded:,.0f}"

@@ -1,6 +1,6 @@
-"""`eval/results` -> the kept comparisons that the code of another day made, with the systems: a part of `make check`.
+"""`eval/results` -> the kept comparisons with systems whose code has changed since: a part of `make check`.
 
-Blind sets are left out: they are run once, with the code of the day when they were made.
+Blind sets are left out, since they are run once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from kg2rag.evaluation.system_code import outdated_systems
 
 
 def outdated(studies: Mapping[str, Study]) -> dict[str, list[str]]:
-    """Name of each comparison with a system whose code is another today -> these systems."""
-    remade = {name: study for name, study in studies.items() if study.about["page"] != "blind"}
-    systems = {name: outdated_systems(study.config) for name, study in remade.items()}
-    return {name: changed for name, changed in systems.items() if changed}
+    """Name of each comparison with changed systems -> these systems."""
+    comparisons = {}
+    for name, study in studies.items():
+        systems = outdated_systems(study.config)
+        if systems and study.about["page"] != "blind":
+            comparisons[name] = systems
+    return comparisons
 
 
 def main() -> None:
@@ -25,7 +28,7 @@ def main() -> None:
     comparisons = outdated(studies)
     for name, systems in comparisons.items():
         n_systems = len(studies[name].config["systems"])
-        print(f"eval/results/{name}: the code of {len(systems)} of {n_systems} systems is another today")
+        print(f"eval/results/{name}: the code of {len(systems)} of {n_systems} systems has changed")
     if comparisons:
         print(f"To remake them: python eval/remake.py DATA {' '.join(comparisons)}")
 

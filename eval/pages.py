@@ -21,7 +21,7 @@ from studies import MARK, RESULTS, ROOT, TEXTS, Study, read, register
 
 from kg2rag import Ledger, SweepResult, plots
 from kg2rag.evaluation.significance import score_table
-from kg2rag.experiments.reproduction import Reproduction
+from kg2rag.experiments.reproduction import NOTE, NUMBERS, Reproduction
 from kg2rag.report.markup import pipe_table
 
 OUT = ROOT / "docs" / "results"
@@ -38,12 +38,14 @@ BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results 
 BASELINE = "hybrid"
 WIKIPEDIA = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wiki"}
 HEADLINE = WIKIPEDIA | TEXTS["elsewhere"]
+LABELS = {name.partition("-")[0]: label for name, label in HEADLINE.items()}
+"""First word of the name of a set -> its column in the tables."""
 LINKS = ["title", "name", "term", "neighbour", "any"]
 """Kinds of links between gold passages, in the order of the columns."""
 COSTS = {
     "Seconds to build a part": ("part", "build", "seconds_cpu"),
     "Milliseconds per query, in a batch of a hundred": ("system", "query", "batch_ms_cpu"),
-    "Milliseconds per query, alone": ("system", "query", "alone_ms_cpu"),
+    "Milliseconds per query, one at a time": ("system", "query", "alone_ms_cpu"),
     "Peak memory, GB": ("system", "query", "peak_gb"),
 }
 """Title of a table -> kind and step of its measurements, and their column."""
@@ -70,8 +72,8 @@ def with_block(text: str, block: str) -> str:
     """A page with the text between its two comments replaced. ValueError: it does not have both, once each."""
     if (text.count(BEGIN), text.count(END)) != (1, 1):
         raise ValueError(f"README.md must have {BEGIN!r} and {END!r} once each.")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
+    before, _, end = text.partition(BEGIN)
+    after = end.partition(END)[2]
     return f"{before}{BEGIN}\n{block}\n{END}{after}"
 
 
@@ -117,22 +119,22 @@ def index(studies: Mapping[str, Study]) -> str:
 
 
 def comparisons(studies: Mapping[str, Study]) -> list[str]:
-    """One row per comparison: page, size and best system."""
+    """One row per comparison: page and best system."""
     titles = {**TEXTS["pages"], "blind": TEXTS["blind"]["title"]}
     rows = []
     for study in studies.values():
-        best = study.recall["mean"].sort_values(ascending=False, kind="stable").index[0]
+        best = study.by_recall()[0]
         set_name, title = study.about["page"], study.about["title"]
         link = f"[{titles[set_name]}]({set_name}.md#{anchor(title)})"
-        rows.append([link, title, study.size, study.name(best), percent(study.recall["mean"][best])])
-    head = ["set", "comparison", "size", "best by recall@5", "recall@5"]
-    return pipe_table(head, rows, head[4:])
+        rows.append([link, title, study.name(best), percent(study.recall["mean"][best])])
+    head = ["set", "comparison", "best by recall@5", "recall@5"]
+    return pipe_table(head, rows, head[3:])
 
 
 def anchor(title: str) -> str:
     """The anchor of a heading, by the rule of Git hosts."""
-    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
-    return kept.replace(" ", "-")
+    letters = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -_")
+    return letters.replace(" ", "-")
 
 
 def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -> str:
@@ -140,7 +142,7 @@ def headline(studies: Mapping[str, Study], sets: Mapping[str, str] = HEADLINE) -
     parts = {label: studies[name] for name, label in sets.items() if name in studies}
     frames = {label: study.per_query for label, study in parts.items()}
     five, tokens = macro(frames, "recall@5", "recall@500tokens")
-    systems = five["mean"].sort_values(kind="stable").index
+    systems = five["mean"].sort_values(ascending=False, kind="stable").index
     cells = {
         "mean": list(map(starred, five["mean"][systems], five["p_holm"][systems])),
         "mean, 500 tokens": list(map(percent, tokens["mean"][systems])),
@@ -167,11 +169,11 @@ def left_out() -> list[str | list[str]]:
     frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet")
     sizes = frame.groupby("set", sort=False)["question"].nunique()
     (tests,) = macro(dict(iter(frame.groupby("set", sort=False))), "recall@5")
-    means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent)
+    means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent).rename(columns=LABELS)
     means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
     title, about, command = opening("left_out", "##")
-    counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return [title, f"{about} Questions: {counts}.", command, table("ranking", means)]
+    counts = ", ".join(f"{LABELS[name]} {size}" for name, size in sizes.items())
+    return [title, f"{about} Questions: {counts}.", command, table("ranking", means, str)]
 
 
 def links() -> list[str | list[str]]:
@@ -180,17 +182,26 @@ def links() -> list[str | list[str]]:
     gold = frame.pivot_table("gold", "set", "kind", sort=False)[LINKS]
     random = frame.pivot_table("random", "set", "kind", sort=False)[LINKS]
     cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
-    return [*opening("links", "##"), table("set", cells, str)]
+    labels = [LABELS[name.partition("-")[0]] for name in cells.index]
+    return [*opening("links", "##"), table("set", cells.set_axis(labels), str)]
 
 
 def ledger() -> str:
     """Published numbers beside numbers of this package, and the rows that the ledgers lack."""
     ledgers = [Ledger.read(path) for path in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
     missing = [(book.name, row.table, row.rows, row.why) for book in ledgers for row in book.missing]
-    reproduced = Reproduction.load(RESULTS / "ledger.csv").to_markdown().rstrip("\n")
-    return page(
-        *opening("ledger"), reproduced, "## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing)
-    )
+    parts: list[str | list[str]] = [*opening("ledger"), NOTE]
+    for title, rows in Reproduction.load(RESULTS / "ledger.csv").sections():
+        joined = by_metric(rows) if "metric" in rows else rows
+        parts += [f"## {title}", pipe_table(list(joined), joined.to_numpy().tolist(), NUMBERS)]
+    return page(*parts, "## Not in the ledger", pipe_table(["ledger", "where", "rows", "why"], missing))
+
+
+def by_metric(rows: pd.DataFrame) -> pd.DataFrame:
+    """A table with the metrics of a published system and run in one row, and their numbers in the same order."""
+    joined = [name for name in rows if name in ("metric", *NUMBERS)]
+    keys = [name for name in rows if name not in joined]
+    return rows.groupby(keys, sort=False)[joined].agg(" / ".join).reset_index()[list(rows)]
 
 
 def tuning() -> str:
@@ -207,8 +218,8 @@ def tuning() -> str:
 
 def real_costs() -> Iterator[str | list[str]]:
     """Costs of systems on a real corpus, from its passages to the first answer."""
-    columns = ["build_s", "peak_mb", "ms_batch", "ms_alone", "ms_faiss", "load"]
-    head = ["build, s", "peak memory, MB", "ms per query, batch", "ms alone", "FAISS, ms", "load"]
+    columns = ["build_s", "peak_mb", "ms_batch", "ms_alone"]
+    head = ["build, s", "peak memory, MB", "ms per query in a batch", "ms per query, one at a time"]
     for path in sorted((RESULTS / "costs").glob("*.parquet")):
         frame = pd.read_parquet(path).set_index("system")
         first = frame.iloc[0]
@@ -233,16 +244,17 @@ def invented_costs() -> Iterator[str | list[str]]:
 
 
 def peers() -> Iterator[str | list[str]]:
-    """Systems of other packages beside those of this package: recall, milliseconds of a question alone, memory."""
+    """Systems of other packages beside those of this package: recall, milliseconds per question, memory."""
     yield from opening("peers", "##")
     for path in sorted((RESULTS / "peers").glob("*.parquet")):
         frame = pd.read_parquet(path).set_index("system")
         first = frame.iloc[0]
         yield f"### {path.stem}: {first['questions']:,} questions over {first['passages']:,} passages"
         yield f"Threads: {first['threads']}; load of the machine at the end: {first['load']}."
-        columns = frame.reindex(columns=["recall@2", "recall@5", "recall@10", "ms", "memory_mb"]).dropna(axis=1)
-        named = columns.rename(columns={"ms": "ms per query", "memory_mb": "memory, MB"})
-        yield table("system", named.map("{:,.1f}".format))
+        cells = frame.filter(like="recall").dropna(axis=1).map("{:.1f}".format)
+        cells["ms per query"] = frame["ms"].map(number)
+        cells["memory, MB"] = frame["memory_mb"].map(number)
+        yield table("system", cells)
 
 
 def differences() -> str:

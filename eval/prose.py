@@ -1,6 +1,6 @@
-"""Pages, notebooks and sources -> the phrases in them that plain technical English does without: `make check`.
+"""Pages, notebooks and sources -> phrases to avoid in plain technical English: a part of `make check`.
 
-A line that needs one of them ends with the comment `prose: ok` (in Markdown, as an HTML comment).
+A line that needs such a phrase ends with the comment `prose: ok` (in Markdown, as an HTML comment).
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = "*.md docs/*.md docs/decisions/*.md docs/site/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml".split()
+FILES = (
+    "*.md docs/*.md docs/decisions/*.md docs/site/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml "
+    "eval/*.md eval/*.toml eval/*.py eval/trials/*.py eval/models/*.py"
+).split()
 AVOID = {
-    r"where (?:it is |they are )?not given|where given": "name the default",
+    r"where (?:it is |they are )?not given|where given": "name the default",  # prose: ok
     r"\bof which\b": "two sentences",
     r"\bwhat (?:it|they) (?:is|are|has|have|was|were|does|do)\b": "a noun",
     r"(?<!stand)\balone\b": "only",
@@ -35,17 +38,23 @@ def lines(file: Path) -> Iterator[tuple[int, str]]:
             yield from ((number, line) for line in cell["source"])
 
 
-def faults(place: str = "") -> Iterator[str]:
-    """One line for each phrase below a place: file and line, phrase, advice."""
-    files = {file for pattern in PAGES for file in ROOT.glob(pattern)}
-    for file in sorted(file for file in files if str(file.relative_to(ROOT)).startswith(place)):
-        for number, line in lines(file):
-            for pattern, advice in AVOID.items():
-                if (match := re.search(pattern, line)) and "prose: ok" not in line:
-                    yield f"{file.relative_to(ROOT)}:{number}: {match[0]!r}: {advice}"
+def faults(file: Path) -> Iterator[str]:
+    """One line for each phrase of a file: file and line, phrase, advice."""
+    for number, line in lines(file):
+        for pattern, advice in AVOID.items():
+            match = re.search(pattern, line)
+            if match and "prose: ok" not in line:
+                yield f"{file.relative_to(ROOT)}:{number}: {match[0]!r}: {advice}"
+
+
+def main() -> None:
+    """Print the phrases of all files, or of files below a place; exit code 1 if there are any."""
+    place = ROOT.joinpath(*sys.argv[1:])
+    files = {file for pattern in FILES for file in ROOT.glob(pattern) if file.is_relative_to(place)}
+    phrases = [fault for file in sorted(files) for fault in faults(file)]
+    print("\n".join(phrases))
+    sys.exit(bool(phrases))
 
 
 if __name__ == "__main__":
-    phrases = list(faults(*sys.argv[1:]))
-    print("\n".join(phrases))
-    sys.exit(bool(phrases))
+    main()

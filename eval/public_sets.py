@@ -1,4 +1,4 @@
-"""The question sets that this project fits on and reports on, in the folder that holds them all; see `domains.toml`."""
+"""The question sets that this project fits on and reports on, as `domains.toml` describes them."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ ENCODER = SentenceEncoder(dtype="float32")  # every processor has it
 
 
 def table(role: str) -> dict[str, dict[str, Any]]:
-    """Name -> what `domains.toml` says of each set of a role, "train" or "reported"."""
-    found: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("domains.toml").read_text("utf-8"))[role]
-    return found
+    """Name of each set of a role, "train" or "reported" -> its entry in `domains.toml`."""
+    text = Path(__file__).with_name("domains.toml").read_text("utf-8")
+    entries: dict[str, dict[str, Any]] = tomllib.loads(text)[role]
+    return entries
 
 
-def load_set(data: Path, name: str, role: str = "reported") -> QADataset:
-    """A set by its name in `domains.toml`."""
-    given = table(role)[name]["load"]
-    return kg2rag.load(**{**given, "path": data / given["path"]})
+def load_set(data: Path, name: str, role: str = "reported", **options: object) -> QADataset:
+    """A set by its name in `domains.toml`; `options` replace those of the file."""
+    entry = table(role)[name]["load"]
+    return kg2rag.load(**{**entry, "path": data / entry["path"], **options})
 
 
-def sampled(data: Path, name: str, questions: int) -> QADataset:
-    """So many questions of a training set; of one whose questions have paragraphs of their own, over these alone."""
-    given = table("train")[name]["load"]
-    own = given.get("setting") == "pooled"
-    found = kg2rag.load(**{**given, "path": data / given["path"], **({"setting": "distractor"} if own else {})})
-    found = found.sample(questions)
-    if not own:
-        return found
-    rows = sorted({row for one in found.questions for row in found.corpus.rows(one.candidates or ()).tolist()})
-    alone = tuple(replace(one, candidates=None) for one in found.questions)
-    return replace(
-        found, corpus=Corpus.from_passages([found.corpus[row] for row in rows]), questions=alone, setting="pooled"
-    )
+def training_set(data: Path, name: str, questions: int = 0) -> QADataset:
+    """A training set, or a sample of its questions.
+
+    If each question has its paragraphs, the corpus of a sample is the paragraphs of the sampled questions.
+    """
+    if not questions:
+        return load_set(data, name, "train")
+    if table("train")[name]["load"].get("setting") != "pooled":
+        return load_set(data, name, "train").sample(questions)
+    sample = load_set(data, name, "train", setting="distractor").sample(questions)
+    ids = {passage_id for question in sample.questions for passage_id in question.candidates or ()}
+    corpus = Corpus.from_passages([passage for passage in sample.corpus if passage.id in ids])
+    pooled = tuple(replace(question, candidates=None) for question in sample.questions)
+    return replace(sample, corpus=corpus, questions=pooled, setting="pooled")

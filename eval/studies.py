@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -13,7 +13,7 @@ from pkgutil import walk_packages
 from typing import Any
 
 import pandas as pd
-from markdown import number, page, percent, shell, starred, table
+from markdown import page, percent, shell, starred, table
 
 import kg2rag.retrievers
 from kg2rag.evaluation.significance import SHUFFLED
@@ -26,6 +26,8 @@ KEPT = ROOT / "eval" / "kept.toml"
 TEXTS = tomllib.loads((ROOT / "eval" / "pages.toml").read_text(encoding="utf-8"))
 METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 MARK = "†"
+MIN_QUESTIONS = 20
+"""Questions of a number of hops that a table shows."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,18 @@ class Study:
     @property
     def marked(self) -> set[str]:
         """The systems with a parameter that was chosen with access to this set, as declared at the run and today."""
-        declared = [(name, row["sets"]) for name, rows in self.config.get("tuning", {}).items() for row in rows]
-        for name in self.config.get("systems", ()):
-            declared += [(name, row.sets) for row in register() if row.system == without_graph(name)]
-        return {name for name, sets in declared if any(self.folder.name.endswith(set_name) for set_name in sets)}
+        marked = set()
+        for system, rows in self.config.get("tuning", {}).items():
+            if any(self.is_of(row["sets"]) for row in rows):
+                marked.add(system)
+        for system in self.config.get("systems", ()):
+            if any(self.is_of(row.sets) for row in register() if row.system == without_graph(system)):
+                marked.add(system)
+        return marked
+
+    def is_of(self, sets: Iterable[str]) -> bool:
+        """Whether the comparison is on one of these sets, by the end of its name."""
+        return self.folder.name.endswith(tuple(sets))
 
     @property
     def size(self) -> str:
@@ -85,22 +95,23 @@ class Study:
 
     def section(self) -> str:
         """Its section of a page: size, command, tables and origin."""
-        has_placebos = any(name.endswith(SHUFFLED) for name in self.scores["system"])
-        if has_placebos:
-            tables = [self.graphs(), TEXTS["shuffled"]["about"]]
-        else:
-            tables = [self.table(), *self.by_hops()]
-        intro = [line for line in (self.about.get("about"), self.setting()) if line]
-        return page(f"## {self.about['title']}", intro, shell(self.about["command"]), *tables, self.origin())
+        about = [line for line in (self.about.get("about"), self.setting()) if line]
+        return page(f"## {self.about['title']}", about, shell(self.about["command"]), *self.tables(), self.origin())
+
+    def tables(self) -> list[str | list[str]]:
+        """Graphs beside their shuffled versions, results by number of hops, or one row per system."""
+        if any(name.endswith(SHUFFLED) for name in self.scores["system"]):
+            return [self.graphs(), TEXTS["shuffled"]["about"]]
+        if "last_hop@5" in self.per_query:
+            return self.by_hops()
+        return [self.table()]
 
     def setting(self) -> str:
         """Size, setting, encoders and baseline, in a sentence."""
         encoders = [entry.get("encoder", {}) for entry in self.config["knowledge"]]
-        models = dict.fromkeys(
-            f"{encoder.get('model', encoder.get('encoder', '?'))} ({encoder.get('dtype')})" for encoder in encoders
-        )
-        baseline = self.config["baseline"]
-        return f"{self.size}, {self.config['data']['setting']}; {', '.join(models)}; baseline `{baseline}`."
+        models = dict.fromkeys(f"{encoder['model']} ({encoder['dtype']})" for encoder in encoders)
+        setting, baseline = self.config["data"]["setting"], self.config["baseline"]
+        return f"{self.size}, {setting}; {', '.join(models)}; baseline `{baseline}`."
 
     def origin(self) -> str:
         """Date, commit and folder, in a sentence."""
@@ -113,35 +124,37 @@ class Study:
 
     def table(self) -> list[str]:
         """One row per system, ordered by recall@5."""
-        systems = self.recall["mean"].sort_values(ascending=False, kind="stable").index
+        systems = self.by_recall()
         compared = [metric for metric in METRICS if metric in set(self.scores["metric"])]
         cells = {metric: [self.cell(system, metric) for system in systems] for metric in compared}
-        cells["ms per query"] = [number(self.config["ms_per_query"].get(system)) for system in systems]
         return table("system", pd.DataFrame(cells, systems), self.name)
 
-    def by_hops(self) -> Iterator[str | list[str]]:
-        """Complete evidence and the last hop, by number of hops, for sets with several numbers."""
+    def by_hops(self) -> list[str | list[str]]:
+        """Complete evidence and the last hop, in whole per cent, by number of hops."""
         with_hops = self.per_query.dropna(subset="hops")
         sizes = with_hops.groupby("hops")["query_id"].nunique()
-        if len(sizes) < 2:
-            return
-        metrics = [name for name in ("all_recall@5", "last_hop@5") if name in with_hops]
-        means = with_hops.pivot_table(metrics, "system", "hops").reindex(with_hops["system"].unique())
+        sizes = sizes[sizes >= MIN_QUESTIONS]
+        means = with_hops.pivot_table(["all_recall@5", "last_hop@5"], "system", "hops")
+        means = means.loc[self.by_recall(), [column for column in means if column[1] in sizes.index]]
         means.columns = [f"{metric}, {hops} hops" for metric, hops in means]
         counts = "; ".join(f"{size} questions of {hops} hops" for hops, size in sizes.items())
-        yield f"By number of hops: {counts}."
-        yield table("system", means.map(percent), self.name)
+        about = f"{counts}. Numbers of hops with fewer than {MIN_QUESTIONS} questions are left out."
+        return [about, table("system", means.mul(100).map("{:.0f}".format), self.name)]
+
+    def by_recall(self) -> pd.Index:
+        """The systems, highest recall@5 first."""
+        return self.recall["mean"].sort_values(ascending=False, kind="stable").index
 
     def graphs(self) -> list[str]:
         """One row per strategy and graph: recall@5, recall@5 over the shuffled graphs, and the difference."""
         rows = []
         for name in self.recall.index:
             strategy, _, graph = name.partition(".")
-            has_placebo = f"{name}{SHUFFLED}" in self.recall.index
-            if graph and not has_placebo:
-                continue
-            gain = self.gain(name) if has_placebo else ["", ""]
-            rows.append([self.name(strategy), f"`{graph}`" if graph else "", self.cell(name, "recall@5"), *gain])
+            row = [self.name(strategy), f"`{graph}`", self.cell(name, "recall@5")]
+            if f"{name}{SHUFFLED}" in self.recall.index:
+                rows.append([*row, *self.gain(name)])
+            elif not graph:
+                rows.append([row[0], "", row[2], "", ""])
         head = ["strategy", "graph", "recall@5", "over shuffled graphs", "gain"]
         return pipe_table(head, rows, head[2:])
 
@@ -149,8 +162,8 @@ class Study:
         """Recall@5 over the shuffled graphs with its deviation, and the points above it."""
         real = self.recall.loc[name]
         placebo = self.recall.loc[f"{name}{SHUFFLED}"]
-        spread = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
-        return [spread, f"{100 * (real['mean'] - placebo['mean']):+.1f}"]
+        deviation = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
+        return [deviation, f"{100 * (real['mean'] - placebo['mean']):+.1f}"]
 
 
 def kept() -> dict[str, dict[str, str]]:

@@ -2,42 +2,50 @@
 
     python eval/verdict_rates.py
 
-Each question has a difficulty that all systems share, and recalls are 0, 1/2 or 1. The plain systems are equally good.
-"no" is wrong if the graph system gains exactly `min_gain`, so that a gain of interest is there; "yes" is wrong if it
-gains nothing. Both are to be at most 2.5 %. "one level for both ends" corrects both ends of the interval for the number
-of graph systems only, as before the plain systems were counted.
+All systems share the difficulty of a question, and recalls are 0, 1/2 or 1. The plain systems are equally good. "no" is
+wrong if the graph system gains exactly `min_gain`, the smallest gain of interest; "yes" is wrong if it gains nothing.
+Both rates should be at most 2.5 %. "one level for both ends" corrects both ends of the interval for the number of graph
+systems only; the verdict corrects its upper end for the number of plain systems.
 """
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 
 from kg2rag.evaluation.statistics import LEVEL, RESAMPLES, interval_of_difference, p_values
 
 MIN_GAIN = 0.05
 DRAWS = 1_000
 RESOLUTION = 200_000
-"""Questions from which the shift of a gain is found."""
+"""Simulated questions for the level of a gain."""
 
 
 def recalls(rng: np.random.Generator, n: int, levels: np.ndarray) -> np.ndarray:
-    """(n, n_systems) recalls of systems of such levels."""
+    """(n, n_systems) recalls of systems with these levels."""
     difficulty = rng.normal(size=(n, 1))
     return np.digitize(difficulty + rng.normal(size=(n, len(levels))) + levels, [-0.7, 0.7]) / 2
 
 
 def level_of_gain(gain: float) -> float:
-    """How much higher a system's level is whose mean recall is higher by `gain`."""
+    """The level of a system whose mean recall exceeds that of level 0 by `gain`, by bisection; 0 for no gain."""
+    if not gain:
+        return 0.0
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
-        drawn = recalls(np.random.default_rng(0), RESOLUTION, np.array([0.0, middle])).mean(axis=0)
-        low, high = (middle, high) if drawn[1] - drawn[0] < gain else (low, middle)
+        means = recalls(np.random.default_rng(0), RESOLUTION, np.array([0.0, middle])).mean(axis=0)
+        if means[1] - means[0] < gain:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def upper_and_lower_ends(differences: np.ndarray, low_level: float, high_level: float) -> tuple[np.ndarray, np.ndarray]:
-    """`interval_of_difference` of (n_draws, n) differences, (n_draws,) each: all draws see its random subsets."""
+    """`interval_of_difference` of each row of (n_draws, n) differences, with equal random subsets; (n_draws,) each."""
     n = differences.shape[1]
     rng = np.random.default_rng(0)
     chosen = np.concatenate([rng.integers(0, 2, (RESAMPLES // 20, n)) for _ in range(20)]).astype(np.float32)
@@ -53,9 +61,9 @@ def upper_and_lower_ends(differences: np.ndarray, low_level: float, high_level: 
 
 
 def rates(n: int, plains: int, graphs: int, gain: float) -> dict[str, float]:
-    """Shares of the draws: "no" with one level for both ends, "no" and "yes" as the verdict gives them."""
+    """The shares of draws with each verdict."""
     rng = np.random.default_rng(0)
-    levels = np.array([*[level_of_gain(gain) if gain else 0.0] * graphs, *[0.0] * plains])
+    levels = np.concatenate([np.full(graphs, level_of_gain(gain)), np.zeros(plains)])
     differences = np.empty((DRAWS, n))
     for draw in range(DRAWS):
         scores = recalls(rng, n, levels)
@@ -75,15 +83,12 @@ def rates(n: int, plains: int, graphs: int, gain: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print a row a case."""
-    print(
-        "| questions | plain | graph | gain | no, one level for both ends | no | yes |\n|--:|--:|--:|--:|--:|--:|--:|"
-    )
-    for gain in (MIN_GAIN, 0.0):
-        for n in (100, 400):
-            for plains, graphs in ((1, 1), (3, 1), (5, 1), (3, 3)):
-                shares = (f"{100 * share:.1f} %" for share in rates(n, plains, graphs, gain).values())
-                print(f"| {n} | {plains} | {graphs} | {100 * gain:.0f} | {' | '.join(shares)} |", flush=True)
+    """Print one row per numbers of questions and systems."""
+    rows = []
+    for gain, n, (plains, graphs) in product((MIN_GAIN, 0.0), (100, 400), ((1, 1), (3, 1), (5, 1), (3, 3))):
+        shares = {name: f"{100 * share:.1f} %" for name, share in rates(n, plains, graphs, gain).items()}
+        rows.append({"questions": n, "plain": plains, "graph": graphs, "gain": gain, **shares})
+    print(pd.DataFrame(rows).to_string(index=False))
 
 
 if __name__ == "__main__":

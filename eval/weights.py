@@ -1,19 +1,20 @@
-"""How far the weights of `dynamic_hybrid` are from the best in hindsight, by rules and as learned.
+"""Questions with gold -> recall@5 of `dynamic_hybrid` with the weights of its rules and with learned weights.
 
     python eval/weights.py musique --path FOLDER
     python eval/weights.py hotpotqa --path FOLDER --setting pooled --save FILE
 
-recall@5 with each side alone; with the rules' weights; with those of a ridge regression that saw neither a question nor
-an equal one (`learned`: nested five-fold cross-validation); with the one point of the grid that is best on average over
-these questions (`fixed`); and with the best point for each question (`best`). The last two are chosen by the gold:
-bounds, no systems.
-`--save FILE` writes the ridge regression of all questions, for `LearnedAnalyser.load`.
+The rows of the table are the components, each without the others; the weights of the rules; weights of a ridge
+regression (`learned`: nested five-fold cross-validation, equal questions in one fold); the weights of a grid with the
+best mean over these questions (`fixed`); and the best weights of the grid for each question (`best`). The last two are
+chosen by gold, so they are upper bounds. `--save FILE` writes the regression of all questions, for
+`dynamic_hybrid(analyser=learned(FILE))`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -21,241 +22,139 @@ import numpy as np
 import pandas as pd
 import typer
 from public_sets import ENCODER
+from sklearn.linear_model import Ridge
 
 import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.statistics import interval_of_mean
-from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import (
-    SIDES,
-    LearnedAnalyser,
-    QueryAnalysis,
-    features_of,
-    fingerprint,
-)
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import SIDES, LearnedAnalyser, features_of, fingerprint
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, IntArray, Query, Ranking
 
 METRIC = "recall@5"
+DEPTH = 100
+CONSTANT = 60.0  # of the fusion
+STEPS = 5  # of the grid: weights are multiples of 1 / STEPS
+FOLDS = 5
 ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 Runs = Mapping[str, Sequence[Ranking]]
+"""Component, one of `SIDES` -> one ranking per query."""
 Score = Callable[[Sequence[Ranking]], FloatArray]
+"""One ranking per query -> (n_queries,) scores."""
 
 
-@dataclass(frozen=True)
-class Regret:
-    """What an analyser's weights scored, and what was possible.
-
-    Attributes
-    ----------
-    achieved, best : (n_queries,) score with the analyser's weights, and with the best of the grid for that query.
-    fixed : (n_queries,) score with `fixed_weights`, the one point of the grid that is best on average.
-    """
-
-    achieved: FloatArray
-    best: FloatArray
-    fixed: FloatArray
-    fixed_weights: Mapping[str, float]
-
-    @property
-    def mean(self) -> float:
-        """Mean score lost to the best weights per query, at least 0 where the analyser's weights are on the grid."""
-        return float((self.best - self.achieved).mean())
-
-    @property
-    def to_fixed(self) -> float:
-        """Mean score lost to the best weights for all; negative where choosing per query was worth it."""
-        return float((self.fixed - self.achieved).mean())
+def weight_grid() -> FloatArray:
+    """(n_grid, 4) all weights that are multiples of 1 / STEPS and sum to 1, in the order of `SIDES`."""
+    multiples = [weights for weights in product(range(STEPS + 1), repeat=len(SIDES)) if sum(weights) == STEPS]
+    return np.array(multiples, dtype=np.float64) / STEPS
 
 
-def simplex(steps: int = 5) -> FloatArray:
-    """(n, 4) all weights that are multiples of 1 / steps and sum to 1, in the order of `SIDES`."""
-    if steps < 1:
-        raise ValueError("steps must be")
-    whole = [
-        (a, b, c, steps - a - b - c)
-        for a in range(steps + 1)
-        for b in range(steps + 1 - a)
-        for c in range(steps + 1 - a - b)
-    ]
-    return np.array(whole, dtype=np.float64) / steps
+def blended(runs: Runs, weights: Sequence[Mapping[str, float]]) -> list[Ranking]:
+    """The rankings of all components fused with the weights of each query."""
+    rankings = []
+    for i, weights_of_query in enumerate(weights):
+        sides = {}
+        for side in SIDES:
+            sides[side] = replace(runs[side][i], stages=(side,), stage_codes=None, score_parts={})
+        rankings.append(blend(sides, weights_of_query, DEPTH, CONSTANT))
+    return rankings
 
 
-def grid_scores(runs: Runs, score: Score, grid: FloatArray, constant: float = 60.0) -> FloatArray:
-    """(n_queries, n_grid) score of every query under every weights of a grid.
-
-    Parameters
-    ----------
-    runs : side -> one ranking a query, the same queries in each; `DynamicHybrid.sides()` retrieves them.
-    score : rankings -> (n_queries,), such as a column of `evaluation.metrics.evaluate`.
-    grid : (n_grid, 4), rows as in `simplex`.
-    """
-    columns = [
-        score(_blended(runs, [dict(zip(SIDES, row, strict=True))] * _length(runs), constant)) for row in grid.tolist()
-    ]
+def grid_scores(runs: Runs, score: Score) -> FloatArray:
+    """(n_queries, n_grid) the score of each query with each row of `weight_grid`."""
+    n_queries = len(runs[SIDES[0]])
+    columns = []
+    for row in weight_grid().tolist():
+        columns.append(score(blended(runs, [dict(zip(SIDES, row, strict=True))] * n_queries)))
     return np.stack(columns, axis=1)
 
 
-def regret(
-    analyses: Sequence[QueryAnalysis], runs: Runs, score: Score, *, steps: int = 5, constant: float = 60.0
-) -> Regret:
-    """What the weights of some analyses lost to the best in hindsight, over a grid; see `Regret`.
+def fit(queries: Sequence[Query], scores: FloatArray) -> LearnedAnalyser:
+    """Fit on training questions; scores: (n_queries, n_grid), of `grid_scores`."""
+    features = features_of(queries, None)
+    alpha = _best_alpha(features, scores, _groups(queries))
+    model = Ridge(alpha=alpha).fit(features, scores)
+    texts = frozenset(map(fingerprint, queries))
+    return LearnedAnalyser(weight_grid(), model.coef_, model.intercept_, alpha, texts)
 
-    The analyses' own weights count among the candidates of their query, so no query's regret is below 0.
+
+def cross_validate(queries: Sequence[Query], scores: FloatArray) -> FloatArray:
+    """(n_queries,) the score of each query with weights learned without it and without an equal text.
+
+    In each fold, the regularisation is chosen by cross-validation of the training part.
     """
-    if len(analyses) != _length(runs):
-        raise ValueError(f"{len(analyses)} analyses for runs of {_length(runs)} queries.")
-    grid = simplex(steps)
-    scores = grid_scores(runs, score, grid, constant)
-    achieved = score(_blended(runs, [analysis.weights for analysis in analyses], constant))
-    fixed = int(scores.mean(axis=0).argmax())
-    return Regret(
-        achieved=achieved,
-        best=np.maximum(scores.max(axis=1), achieved),
-        fixed=scores[:, fixed],
-        fixed_weights=dict(zip(SIDES, grid[fixed].tolist(), strict=True)),
-    )
-
-
-def _length(runs: Runs) -> int:
-    lengths = {side: len(runs[side]) if side in runs else -1 for side in SIDES}
-    if len(set(lengths.values())) != 1 or -1 in lengths.values():
-        raise ValueError(
-            f"Runs must hold {', '.join(SIDES)}, one ranking a query each; they hold {lengths} (-1: none)."
-        )
-    return lengths[SIDES[0]]
-
-
-def _blended(runs: Runs, weights: Sequence[Mapping[str, float]], constant: float) -> list[Ranking]:
-    depth = max((len(ranking) for rankings in runs.values() for ranking in rankings), default=0)
-    return [
-        blend(
-            {side: replace(runs[side][i], stages=(side,), stage_codes=None, score_parts={}) for side in SIDES},
-            of_query,
-            max(depth, 1),
-            constant,
-        )
-        for i, of_query in enumerate(weights)
-    ]
-
-
-def fit(
-    queries: Sequence[Query],
-    scores: FloatArray,
-    *,
-    steps: int = 5,
-    vocabulary: TrigramIndex | None = None,
-    seed: int = 0,
-) -> LearnedAnalyser:
-    """Fit on the questions of a train split.
-
-    Parameters
-    ----------
-    scores : (n_queries, n_grid), of `grid_scores` over `simplex(steps)`.
-    """
-    grid = simplex(steps)
-    features = features_of(queries, vocabulary)
-    if scores.shape != (len(queries), len(grid)):
-        raise ValueError(f"scores have shape {scores.shape}; {(len(queries), len(grid))} is needed.")
-    alpha = _best_alpha(features, scores, _groups(queries), seed)
-    coefficients, intercept = _ridge(features, scores, alpha)
-    return LearnedAnalyser(grid, coefficients, intercept, alpha, frozenset(map(fingerprint, queries)), vocabulary)
-
-
-def cross_validate(
-    queries: Sequence[Query],
-    scores: FloatArray,
-    *,
-    folds: int = 5,
-    vocabulary: TrigramIndex | None = None,
-    seed: int = 0,
-) -> FloatArray:
-    """(n_queries,) the score of each query under weights predicted by a model that saw neither it nor an equal text.
-
-    Nested: in each fold, the regularisation is chosen by cross-validation of the training part alone.
-    """
-    features, groups = features_of(queries, vocabulary), _groups(queries)
+    features, groups = features_of(queries, None), _groups(queries)
     achieved = np.zeros(len(queries))
-    for train, test in _folds(groups, folds, seed):
-        alpha = _best_alpha(features[train], scores[train], groups[train], seed)
+    for train, test in _folds(groups):
+        alpha = _best_alpha(features[train], scores[train], groups[train])
         achieved[test] = _achieved(features, scores, train, test, alpha)
     return achieved
 
 
-def _best_alpha(features: FloatArray, scores: FloatArray, groups: IntArray, seed: int) -> float:
-    folds = list(_folds(groups, 5, seed))
-    means = [
-        np.mean(np.concatenate([_achieved(features, scores, train, test, alpha) for train, test in folds]))
-        for alpha in ALPHAS
-    ]
-    # The strongest regularisation of the equally good: fewer accidents on new questions.
-    return max(zip(np.round(means, 9).tolist(), ALPHAS, strict=True))[1]
+def _best_alpha(features: FloatArray, scores: FloatArray, groups: IntArray) -> float:
+    """The strongest of the best regularisations, which errs least on new questions."""
+    folds = _folds(groups)
+    means = []
+    for alpha in ALPHAS:
+        achieved = [_achieved(features, scores, train, test, alpha) for train, test in folds]
+        means.append(round(float(np.concatenate(achieved).mean()), 9))
+    return max(zip(means, ALPHAS, strict=True))[1]
 
 
 def _achieved(features: FloatArray, scores: FloatArray, train: IntArray, test: IntArray, alpha: float) -> FloatArray:
-    coefficients, intercept = _ridge(features[train], scores[train], alpha)
-    chosen = (features[test] @ coefficients.T + intercept).round(9).argmax(axis=1)
-    found: FloatArray = scores[test, chosen]
-    return found
+    """The scores of test queries with the weights that training queries predict to be best."""
+    model = Ridge(alpha=alpha).fit(features[train], scores[train])
+    predicted = features[test] @ model.coef_.T + model.intercept_
+    achieved: FloatArray = scores[test, predicted.round(9).argmax(axis=1)]
+    return achieved
 
 
-def _ridge(features: FloatArray, scores: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    from sklearn.linear_model import Ridge
-
-    model = Ridge(alpha=alpha).fit(features, scores)
-    return model.coef_, model.intercept_
-
-
-def _folds(groups: IntArray, folds: int, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Train and test places; equal texts lie on the same side."""
-    n_groups = int(groups.max()) + 1 if len(groups) else 0
+def _folds(groups: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """Positions of training and test queries; queries of a group are on the same side."""
+    n_groups = len(np.unique(groups))
     if n_groups < 2:
         raise ValueError(f"{n_groups} different question(s) cannot be split into a training and a test part.")
-    fold = np.random.default_rng(seed).permutation(n_groups) % min(folds, n_groups)
-    return [(np.flatnonzero(fold[groups] != i), np.flatnonzero(fold[groups] == i)) for i in range(min(folds, n_groups))]
+    n_folds = min(FOLDS, n_groups)
+    fold = np.random.default_rng(0).permutation(int(groups.max()) + 1) % n_folds
+    return [(np.flatnonzero(fold[groups] != i), np.flatnonzero(fold[groups] == i)) for i in range(n_folds)]
 
 
 def _groups(queries: Sequence[Query]) -> IntArray:
-    number: dict[str, int] = {}
-    return np.array([number.setdefault(fingerprint(query), len(number)) for query in queries], dtype=np.int64)
+    """(n_queries,) equal numbers for equal texts."""
+    number_of: dict[str, int] = {}
+    return np.array([number_of.setdefault(fingerprint(query), len(number_of)) for query in queries], dtype=np.int64)
 
 
 def main(
-    dataset: Annotated[str, typer.Argument()] = "bundled",
-    path: Annotated[Path | None, typer.Option()] = None,
-    setting: Annotated[str | None, typer.Option()] = None,
-    seed: Annotated[int, typer.Option()] = 0,
-    graph: Annotated[str, typer.Option(help="The fourth side.")] = kg2rag.DynamicHybrid.graph,
-    save: Annotated[Path | None, typer.Option(help="Write the analyser fitted on all questions.")] = None,
+    dataset: Annotated[str, typer.Argument(help="The name of a set.")] = "bundled",
+    path: Annotated[Path | None, typer.Option(help="The folder of the set.")] = None,
+    setting: Annotated[str | None, typer.Option(help="The setting of the set, such as pooled.")] = None,
+    graph: Annotated[str, typer.Option(help="The component that reads the graph.")] = kg2rag.DynamicHybrid.graph,
+    save: Annotated[Path | None, typer.Option(help="Write the analyser that is fitted on all questions.")] = None,
 ) -> None:
-    """Measure on one data set, show the table."""
+    """Print the table of one set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
     hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph)
 
-    def score(rankings: Sequence[kg2rag.Ranking]) -> np.ndarray:
-        return evaluate(rankings, data, [METRIC])[METRIC].to_numpy()
+    def score(rankings: Sequence[Ranking]) -> FloatArray:
+        values: FloatArray = evaluate(rankings, data, [METRIC])[METRIC].to_numpy()
+        return values
 
-    runs = {side: retriever.retrieve_batch(data.queries, 100) for side, retriever in hybrid.members.items()}
-    rules = regret(hybrid.analyse(data.queries), runs, score)
-    scores = grid_scores(runs, score, simplex())
-    learned = cross_validate(data.queries, scores, seed=seed)
-    if save is not None:
-        fit(data.queries, scores, seed=seed).save(save)
+    runs = {side: component.retrieve_batch(data.queries, DEPTH) for side, component in hybrid.members.items()}
+    scores = grid_scores(runs, score)
+    fixed = int(scores.mean(axis=0).argmax())
     rows = {side: score(rankings) for side, rankings in runs.items()}
-    rows |= {"rules": rules.achieved, "learned": learned, "fixed": rules.fixed, "best": rules.best}
-    low, high = interval_of_mean(np.stack(list(rows.values()), axis=1), seed=seed)
-    table = pd.DataFrame(
-        {
-            "weights": name,
-            METRIC: values.mean(),
-            "low": low[at],
-            "high": high[at],
-            "regret": (rules.best - values).mean(),
-        }
-        for at, (name, values) in enumerate(rows.items())
-    )
-    typer.echo(table.round(3).to_string(index=False))
-    typer.echo("Best fixed weights: " + ", ".join(f"{side} {w:g}" for side, w in rules.fixed_weights.items()))
+    rows["rules"] = score(blended(runs, [analysis.weights for analysis in hybrid.analyse(data.queries)]))
+    rows["learned"] = cross_validate(data.queries, scores)
+    rows["fixed"] = scores[:, fixed]
+    rows["best"] = np.maximum(scores.max(axis=1), rows["rules"])
+    low, high = interval_of_mean(np.stack(list(rows.values()), axis=1), seed=0)
+    table = pd.DataFrame({METRIC: [values.mean() for values in rows.values()], "low": low, "high": high}, list(rows))
+    typer.echo(table.round(3).to_string())
+    fixed_weights = zip(SIDES, weight_grid()[fixed].tolist(), strict=True)
+    typer.echo("Best fixed weights: " + ", ".join(f"{side} {weight:g}" for side, weight in fixed_weights))
+    if save is not None:
+        fit(data.queries, scores).save(save)
 
 
 if __name__ == "__main__":

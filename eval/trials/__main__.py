@@ -1,10 +1,10 @@
-"""The trials of eval/trials on this checkout, or on another -> a table: what came of each kind of misuse.
+"""The trials of eval/trials on this checkout, or on another -> a table of findings by kind of misuse.
 
     python eval/trials                              all, about half an hour on two cores
     python eval/trials --only "run cache" --only keys
     python eval/trials --code ../older-checkout     the same trials on other code
 
-Exit code 1 if anything was found. Needs fork and /proc limits: Linux.
+Exit code 1 if there are findings. Needs fork and /proc limits: Linux.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import csv
 import importlib
 import os
 import sys
-from collections import Counter
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-MODULES = ("run_cache", "vectors", "flips", "documents", "strangers", "keys", "endpoints")
+MODULES = ("run_cache", "vectors", "flips", "documents", "strangers", "keys", "endpoints", "processes")
 
 
 def main() -> int:
@@ -36,18 +35,18 @@ def main() -> int:
         importlib.import_module(name)
     import harness
 
-    wanted = [trial for trial in harness.TRIALS if _is_wanted(f"{trial.point} {trial.name}", options.only)]
+    trials = [trial for trial in harness.TRIALS if _is_wanted(f"{trial.point} {trial.name}", options.only)]
     if options.list:
-        print(*(f"{trial.point}: {trial.name}" for trial in wanted), sep="\n")
+        print(*(f"{trial.point}: {trial.name}" for trial in trials), sep="\n")
         return 0
     preload()
     rows = []
     with Path(options.csv or os.devnull).open("w", newline="", encoding="utf-8", buffering=1) as stream:
         writer = csv.writer(stream)
-        writer.writerow(("point", "trial", "found", "seen"))
-        for trial in wanted:
-            kind, seen = harness.judge(trial)
-            rows.append((trial.point, trial.name, kind, seen.replace("\n", " ")))
+        writer.writerow(("point", "trial", "finding", "evidence"))
+        for trial in trials:
+            kind, evidence = harness.judge(trial)
+            rows.append((trial.point, trial.name, kind, evidence.replace("\n", " ")))
             writer.writerow(rows[-1])
             if kind:
                 print(f"{trial.point}: {trial.name}: {kind}: {rows[-1][3]}", file=sys.stderr, flush=True)
@@ -79,18 +78,15 @@ def preload() -> None:
 
 
 def print_table(rows: list[tuple[str, str, str, str]], kinds: tuple[str, ...]) -> None:
-    """Print how many trials each point has, and how many of them found something of each kind."""
-    counts = Counter((point, kind) for point, _, kind, _ in rows)
-    points = list(dict.fromkeys(point for point, *_ in rows))
-    lines = [("point", "trials", *kinds)]
-    for point in points:
-        trials = sum(row[0] == point for row in rows)
-        lines.append((point, str(trials), *(str(counts[point, kind]) for kind in kinds)))
-    total = (str(sum(counts[point, kind] for point in points)) for kind in kinds)
-    lines.append(("all", str(len(rows)), *total))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for first, *cells in lines:
-        print(first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)))
+    """Print the number of trials of each point, and the number of its findings of each kind."""
+    import pandas as pd  # after the number of threads was set
+
+    frame = pd.DataFrame(rows, columns=["point", "trial", "kind", "evidence"])
+    counts = pd.DataFrame({"trials": frame.groupby("point", sort=False).size()})
+    for kind in kinds:
+        counts[kind] = frame[frame["kind"] == kind].groupby("point").size().reindex(counts.index, fill_value=0)
+    counts.loc["all"] = counts.sum()
+    print(counts.rename_axis(None).to_string())
 
 
 if __name__ == "__main__":

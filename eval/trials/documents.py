@@ -31,7 +31,7 @@ from harness import (
     write,
 )
 
-WORDS, OWN, ONE, SIZE, STORE = "4 documents", "5 own output", "9 one file", "10 sizes", "12 folders"
+WORDS, OUTPUTS, BAD_FILE, SIZE, STORE = "4 documents", "5 outputs", "9 bad file", "10 sizes", "12 folders"
 
 
 def words_of(folder: str = "documents") -> str:
@@ -53,9 +53,9 @@ def pdf(pages: Sequence[Sequence[str]]) -> bytes:
         ]
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
     body, places = "%PDF-1.4\n", []
-    for i, each in enumerate(objects, start=1):
+    for i, content in enumerate(objects, start=1):
         places.append(len(body))
-        body += f"{i} 0 obj\n{each}\nendobj\n"
+        body += f"{i} 0 obj\n{content}\nendobj\n"
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>"
     return f"{body}{end}\nstartxref\n{len(body)}\n%%EOF\n".encode()
@@ -82,7 +82,7 @@ def words_of_a_pdf(name: str) -> None:
 
 @trial(WORDS, "jsonl", "csv", "from_texts")
 def the_document_of_a_passage(kind: str) -> None:
-    """`doc_id` and `position` that are given are kept."""
+    """The documents and positions of rows are kept."""
     rows = [{"id": f"p{i}", "text": f"Ada wrote letter {i}.", "doc_id": "d", "position": i} for i in range(3)]
 
     def read() -> list[object]:
@@ -98,36 +98,36 @@ def the_document_of_a_passage(kind: str) -> None:
     text = "\n".join(map(json.dumps, rows)) if kind == "jsonl" else "\n".join(lines)
     if kind != "from_texts":
         write({f"documents/rows.{kind}": text})
-    found = step(read)
-    wanted = found and all(doc == "d" or str(doc).endswith("d") for doc, _ in found)
-    expect((wanted, [position for _, position in found]), (True, [0, 1, 2]), what=str(found))
+    rows_read = step(read)
+    expect([position for _, position in rows_read], [0, 1, 2], about=str(rows_read))
+    expect([str(document).endswith("d") for document, _ in rows_read], [True] * 3, about=str(rows_read))
 
 
 @trial(WORDS, "a column twice", "a column named file", "a column named headings")
 def columns_of_a_table(kind: str) -> None:
-    """A column is neither lost nor taken for one of ours."""
+    """A column is neither lost nor read as a column of kg2rag."""
     head = {"a column twice": "id,text,text", "a column named file": "id,text,file"}.get(kind, "id,text,headings")
     write({"documents/rows.csv": f"{head}\n1,Ada wrote much.,mine of old\n2,Charles built much.,mine of new\n"})
 
     def read() -> list[str]:
         import kg2rag
 
-        found = kg2rag.load("documents")
-        return [f"{p.text} {dict(p.metadata)}" for p in found.corpus] + [repr(found.report.to_dict())]
+        data = kg2rag.load("documents")
+        return [f"{p.text} {dict(p.metadata)}" for p in data.corpus] + [repr(data.report.to_dict())]
 
     try:
-        found = " ".join(step(read))
+        text = " ".join(step(read))
     except RuntimeError as error:
         if "rows.csv" not in str(error) and "text" not in str(error):
             raise
-        return  # refused, and said
-    if not ("mine of old" in found and "Ada wrote" in found) and "rows.csv" not in found.split("skipped")[0]:
-        raise Finding(SILENT, found)
+        return  # refused, and reported
+    if not ("mine of old" in text and "Ada wrote" in text) and "rows.csv" not in text.split("skipped")[0]:
+        raise Finding(SILENT, text)
 
 
 @trial(WORDS, "first", "second")
 def a_file_that_changes_while_it_is_read(last: str) -> None:
-    """What a store holds under the checksum of a content is that content."""
+    """A store has no text under the checksum of another."""
     texts = {"first": "Ada wrote the first text.", "second": "Ada wrote the second text."}
     documents()
     path = Path("documents", "changing.md")
@@ -157,7 +157,7 @@ def a_file_that_changes_while_it_is_read(last: str) -> None:
         raise Finding(SILENT, "the other content was read from the store")
 
 
-@trial(OWN, "known items", "comparison", "both, twice", "sweep", "graph")
+@trial(OUTPUTS, "known items", "comparison", "both, twice", "sweep", "graph")
 def the_tool_in_its_own_folder(what: str) -> None:
     """Outputs beside documents are no documents."""
     documents()
@@ -168,18 +168,18 @@ def the_tool_in_its_own_folder(what: str) -> None:
             succeed("questions", ".", "--known-item", "--limit", "3", kind=SILENT)
         if what in ("comparison", "both, twice"):
             write({"../q.jsonl": '{"question": "Who wrote?", "gold": "Ada.md"}\n'})
-            given = "questions.jsonl" if what == "both, twice" else "../q.jsonl"
-            succeed("compare", ".", "--questions", given, "--systems", "bm25", "--metrics", "recall@1", kind=SILENT)
+            questions = "questions.jsonl" if what == "both, twice" else "../q.jsonl"
+            succeed("compare", ".", "--questions", questions, "--systems", "bm25", "--metrics", "recall@1", kind=SILENT)
         if what == "sweep":
             write({"../s.toml": 'name="s"\ndata="bundled"\nmetrics=["recall@5"]\n[systems.bm25]\nk1=[0.9,1.2]\n'})
             succeed("sweep", "../s.toml", "--run", "--out", "sweeps", kind=SILENT)
         if what == "graph":
             succeed("build", ".", "--extractor", "cooccurrence", "--out", "graph", kind=SILENT)
-    expect(len(passages(".")), len(before), what="passages")
+    expect(len(passages(".")), len(before), about="passages")
 
 
 def odd_files(folder: Path) -> dict[str, Callable[[], object]]:
-    """Name of a kind of bad file -> makes one."""
+    """Name of a kind of bad file -> a function that makes it."""
     return {
         "a FIFO": lambda: os.mkfifo(folder / "pipe.md"),
         "a FIFO that is a page": lambda: os.mkfifo(folder / "pipe.html"),
@@ -209,12 +209,12 @@ def odd_files(folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def sparse(path: Path, size: int) -> None:
-    """A file of zeros that takes no place."""
+    """Write a file of zeros that occupies no space."""
     with path.open("wb") as stream:
         stream.truncate(size)
 
 
-@trial(ONE, *odd_files(Path()))
+@trial(BAD_FILE, *odd_files(Path()))
 def one_bad_file(kind: str) -> None:
     """The other files are read."""
     documents()
@@ -226,9 +226,9 @@ def one_bad_file(kind: str) -> None:
         raise Finding(LOST, "other files are missing")
 
 
-@trial(ONE, "gone since the listing", "a path that is too long")
+@trial(BAD_FILE, "gone since the listing", "a path that is too long")
 def one_file_that_cannot_be_reached(kind: str) -> None:
-    """A file that vanishes while a folder is read; and a folder that is too deep to be opened by its path."""
+    """A file that vanishes while a folder is read, and a file whose path is too long to open."""
     documents()
     if kind.startswith("a path"):
         here = Path.cwd()
@@ -261,14 +261,14 @@ def one_file_that_cannot_be_reached(kind: str) -> None:
         raise Finding(LOST, "other files are missing")
 
 
-@trial(ONE)
+@trial(BAD_FILE)
 def a_sweep_in_which_every_configuration_fails_says_why() -> None:
-    """The cause stands in what is printed."""
+    """The cause is printed."""
     lines = 'name="s"\ndata="bundled"\nmetrics=["recall@5"]\nencoder="nowhere/none"\n[systems.dense]\nk=[1]\n'
     write({"s.toml": lines})
     done = command("sweep", "s.toml", "--run")
-    if "not in index" in done.said or ("nowhere/none" not in done.said and "parameter" not in done.said):
-        raise Finding(LOST, done.said[-300:])
+    if "not in index" in done.output or ("nowhere/none" not in done.output and "parameter" not in done.output):
+        raise Finding(LOST, done.output[-300:])
 
 
 def docx(*xml: str, repeats: int = 1) -> bytes:
@@ -369,8 +369,8 @@ def a_large_file(kind: str) -> None:
         kb.graph  # noqa: B018 (built by looking at it)
         return ["Ada.md" in "".join(data.corpus.doc_ids), len(hits)]
 
-    found = step(read)
-    if not found[0]:
+    is_read, _ = step(read)
+    if not is_read:
         raise Finding(LOST, "the other files are missing")
 
 
@@ -391,7 +391,7 @@ def near_duplicates_of_51_equal_passages() -> None:
 
 @trial(STORE)
 def many_small_files_make_few_files_in_the_store() -> None:
-    """Less than a file of the store for ten that are read; and none that are empty."""
+    """A store has fewer than one file for ten documents."""
     write({f"documents/f{i}.md": f"# Title {i}\n\nText number {i}." for i in range(1_000)})
     words_of()
     inodes = sum(1 for _ in Path(".store").rglob("*"))
@@ -401,7 +401,7 @@ def many_small_files_make_few_files_in_the_store() -> None:
 
 @trial(STORE)
 def a_film_is_not_read() -> None:
-    """A file that is not read is not hashed either."""
+    """A file that is not read is not hashed."""
     documents()
     sparse(Path("documents", "film.mp4"), 6 << 30)
     start = time.process_time()
@@ -422,7 +422,7 @@ def a_film_is_not_read() -> None:
 
 @trial(STORE, "node_modules", ".venv", ".git", "__pycache__", "site-packages")
 def a_folder_of_programs(name: str) -> None:
-    """What package managers put beside documents is left out."""
+    """Folders of package managers are left out."""
     documents()
     write(
         {f"{name}/pkg/readme.md" if name != "site-packages" else "lib/site-packages/pkg/readme.md": "Stranger."},
@@ -443,7 +443,7 @@ def a_home_sign_in_the_name_of_the_store() -> None:
 
 @trial("8 keys", "a file of the system", "a folder outside", "a file beside the folder", "the environment")
 def a_link_out_of_the_folder(kind: str) -> None:
-    """What lies outside of a folder is not read by way of a link."""
+    """Files outside a folder are not read through a link."""
     documents()
     write({"outside/secret.md": "The secret of Ada is brass."})
     target = {

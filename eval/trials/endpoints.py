@@ -1,4 +1,4 @@
-"""Trials of endpoints: large, slow and broken replies, and what is paid twice."""
+"""Trials of endpoints: large, slow and broken replies, and prompts that are paid twice."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def asked(url: str, kind: str, prompts: int = 1, timeout: float = 30) -> str:
         model = kg2rag.ChatModel(url, "m", api_key_env=None, retries=0, timeout=timeout)
         return repr(model.complete_many([f"Say {i}." for i in range(prompts)]))[:500]
     options = inspect.signature(kg2rag.EndpointEncoder).parameters
-    given = {"timeout": timeout} if "timeout" in options else {}  # older code has none
+    limits = {"timeout": timeout} if "timeout" in options else {}  # older code has none
     try:
-        encoder = kg2rag.EndpointEncoder(url, "m", **given)
+        encoder = kg2rag.EndpointEncoder(url, "m", **limits)
         return repr(encoder.encode([f"text {i}" for i in range(prompts)], kg2rag.Store()).shape)
     except (OSError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"[:500]
@@ -113,8 +113,8 @@ def two_builds_at_once() -> None:
 
     with serving(answer) as server:
         more = ("--base-url", server.url, "--model", "m", "--api-key-env", "none")
-        begun = [start("build", "documents", "--extractor", "openie", "--out", f"g{i}", *more) for i in range(2)]
-        codes = [end(each).code for each in begun]
+        started = [start("build", "documents", "--extractor", "openie", "--out", f"g{i}", *more) for i in range(2)]
+        codes = [end(process).code for process in started]
     expect(codes, [0, 0], LOST, "exit codes")
     if prompts and max(prompts.values()) > 1:
         raise Finding(SILENT, f"{prompts.total()} requests for {len(prompts)} prompts")
@@ -171,7 +171,7 @@ def embeddings_that_were_paid_are_kept() -> None:
 
 @trial(PAID, "cut", "zeros", "text", "empty", "another database")
 def a_damaged_file_of_answers(how: str) -> None:
-    """It is named, and the work goes on or what to do is said."""
+    """The answers are bought again, or an error names the file."""
     import sqlite3
 
     with serving(answer_all) as server:
@@ -190,10 +190,10 @@ def a_damaged_file_of_answers(how: str) -> None:
                 with sqlite3.connect(path) as other:
                     other.execute("CREATE TABLE answers (theirs)")
         try:
-            said = step(lambda: asked(server.url, "chat", 9))
+            outcome = step(lambda: asked(server.url, "chat", 9))
         except RuntimeError as error:
             if "answers.sqlite" not in str(error):
                 raise Finding(CRASH, error) from error
             raise Finding(LOST, error) from error
-    if "Failure" in said or "Error" in said:
-        raise Finding(LOST, said)
+    if "Failure" in outcome or "Error" in outcome:
+        raise Finding(LOST, outcome)

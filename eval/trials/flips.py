@@ -1,4 +1,4 @@
-"""Trials of damage: one bit of a file in the store that users have is flipped, and the same work is done again."""
+"""Trials of damage: one bit of a file in the store is flipped, and the same work is done again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from harness import CRASH, LOST, SILENT, Finding, answer_all, chat, documents, serving, step, trial
 
 POINT = "3 flips"
-FLIPS = 8  # of an SQLite file; 2 of any other
+FLIPS_OF_SQLITE, FLIPS = 8, 2  # of an SQLite file, and of any other
 PARTS = 24
 TRIPLES = '{"triples": [["Ada", "knew", "Charles"], ["Grace", "met", "Alan"]], "named_entities": ["Ada", "Charles"]}'
 
@@ -23,19 +23,21 @@ def work(url: str, texts: str = "documents") -> list[Any]:
 
     data = kg2rag.load(texts)
     encoders = [lambda texts: [[len(text), text.count("e")] for text in texts], kg2rag.EndpointEncoder(url, "m")]
-    found: list[Any] = [[(p.id, p.title, p.text) for p in data.corpus]]
+    results: list[Any] = [[(passage.id, passage.title, passage.text) for passage in data.corpus]]
     queries = [kg2rag.Query(str(i), f"{name} wrote a letter") for i, name in enumerate(("Ada", "Grace"))]
     for encoder in encoders:
         kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=encoder)
         for system in (kg2rag.Dense(kb), kg2rag.BM25(kb), kg2rag.MentionPPR(kb)):
-            found.append([(r.passage_ids, r.scores.tolist()) for r in system.retrieve_batch(queries, 5)])
+            rankings = system.retrieve_batch(queries, 5)
+            results.append([(ranking.passage_ids, ranking.scores.tolist()) for ranking in rankings])
     model = kg2rag.ChatModel(url, "m", api_key_env=None)
-    found.append([repr(getattr(each, "text", each)) for each in model.complete_many([f"Say {i}" for i in range(9)])])
-    asked = data.with_questions([{"id": "q", "question": "Ada wrote", "gold": data.corpus.ids[0]}])
-    result = kg2rag.compare({"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)}, asked, metrics=["recall@1"])
+    replies = model.complete_many([f"Say {i}" for i in range(9)])
+    results.append([repr(getattr(reply, "text", reply)) for reply in replies])
+    with_question = data.with_questions([{"id": "q", "question": "Ada wrote", "gold": data.corpus.ids[0]}])
+    result = kg2rag.compare({"bm25": kg2rag.BM25(kb), "dense": kg2rag.Dense(kb)}, with_question, metrics=["recall@1"])
     result.save("out")
-    found.append(Path("out", "scores.csv").read_text())
-    return found
+    results.append(Path("out", "scores.csv").read_text())
+    return results
 
 
 def answer(handler: Any) -> None:
@@ -48,32 +50,41 @@ def answer(handler: Any) -> None:
 
 @trial(POINT, *range(PARTS))
 def a_bit_of_the_store(part: int) -> None:
-    """Flips in every file of the store, dealt out to the parts."""
+    """Flips in every file of the store, divided among the parts."""
     documents()
     with serving(answer) as server:
-        whole = step(lambda: work(server.url))
-        shutil.rmtree("out")
+        undamaged = step(lambda: work(server.url))
         shutil.copytree(".store", "kept")
-        files = [path for path in sorted(Path("kept").rglob("*")) if path.is_file() and path.stat().st_size]
-        cases = [(path, number) for path in files for number in range(FLIPS if path.suffix == ".sqlite" else 2)]
-        for path, number in cases[part::PARTS]:
-            _flip(path.relative_to("kept"), Random(f"{path.name} {number} {part}"))
-            for again in (False, True):  # what is damaged for good fails twice
-                shutil.rmtree("out", ignore_errors=True)
-                try:
-                    came = step(lambda: work(server.url))
-                except RuntimeError as error:
-                    if again:
-                        raise Finding(LOST, f"{path}: for good: {error}") from error
-                    if path.name not in str(error) and path.parent.name not in str(error):
-                        raise Finding(CRASH, f"{path}: {error}") from error
-                    continue
-                if came != whole:
-                    raise Finding(SILENT, f"{path}: another result: {_difference(came, whole)}")
-                break
+        cases = []
+        for path in sorted(Path("kept").rglob("*")):
+            if path.is_file() and path.stat().st_size:
+                cases += [
+                    (path.relative_to("kept"), i) for i in range(FLIPS_OF_SQLITE if path.suffix == ".sqlite" else FLIPS)
+                ]
+        for name, number in cases[part::PARTS]:
+            _flip(name, Random(f"{name.name} {number} {part}"))
+            result = _repeated(server.url, name)
+            if result != undamaged:
+                raise Finding(SILENT, f"{name}: another result: {_difference(result, undamaged)}")
+
+
+def _repeated(url: str, name: Path) -> list[Any]:
+    """The work on a damaged store; an error must name the damaged file, and the second run must succeed."""
+    shutil.rmtree("out", ignore_errors=True)
+    try:
+        return step(lambda: work(url))
+    except RuntimeError as error:
+        if name.name not in str(error) and name.parent.name not in str(error):
+            raise Finding(CRASH, f"{name}: {error}") from error
+    shutil.rmtree("out", ignore_errors=True)
+    try:
+        return step(lambda: work(url))
+    except RuntimeError as error:
+        raise Finding(LOST, f"{name}: the damage stays: {error}") from error
 
 
 def _flip(name: Path, random: Random) -> None:
+    """Restore the store and flip one bit of a file."""
     shutil.rmtree(".store")
     shutil.copytree("kept", ".store")
     data = bytearray(Path(".store", name).read_bytes())
@@ -81,10 +92,12 @@ def _flip(name: Path, random: Random) -> None:
     Path(".store", name).write_bytes(data)
 
 
-def _difference(found: list[Any], whole: list[Any]) -> str:
-    return next(
-        (f"part {i}: {a!r:.80}, {b!r:.80}" for i, (a, b) in enumerate(zip(found, whole, strict=True)) if a != b), ""
-    )
+def _difference(result: list[Any], undamaged: list[Any]) -> str:
+    """The first part in which two results differ."""
+    for number, (part, undamaged_part) in enumerate(zip(result, undamaged, strict=True)):
+        if part != undamaged_part:
+            return f"part {number}: {part!r:.80}, {undamaged_part!r:.80}"
+    return ""
 
 
 @trial(POINT)
@@ -98,10 +111,10 @@ def the_store_names_what_is_damaged() -> None:
     for path in sorted(Path(".store").rglob("*.sqlite")):
         with suppress(sqlite3.DatabaseError):
             data = bytearray(path.read_bytes())
-            for place in range(len(data) // 2, len(data)):
-                if data[place]:
-                    data[place] ^= 4
+            for position in range(len(data) // 2, len(data)):
+                if data[position]:
+                    data[position] ^= 4
             path.write_bytes(data)
-        named = {str(each) for each in step(lambda: [str(each) for each in kg2rag.Store().verify()])}
-        if not any(name.endswith(path.name) for name in named):
-            raise Finding(SILENT, f"{path} is damaged, verify names {named}")
+        damaged = step(lambda: [str(file) for file in kg2rag.Store().verify()])
+        if not any(file.endswith(path.name) for file in damaged):
+            raise Finding(SILENT, f"{path} is damaged, verify names {damaged}")

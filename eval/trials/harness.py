@@ -1,7 +1,7 @@
-"""A function that misuses kg2rag -> what came of it, in a process of its own with limits; and what the trials share.
+"""A function that misuses kg2rag -> its finding, from a separate process with limits; and functions that trials share.
 
-A trial returns if all was as it should be, and raises a `Finding` if not. It uses the command line and public names of
-kg2rag only, so that it runs on an older commit, too.
+A trial returns if kg2rag did as it should, and raises a `Finding` if not. It uses only the command line and public
+names of kg2rag, so that it also runs on an older commit.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ BYTES = 2 << 30
 SECRET = "sk-SECRET-0123456789abcdef"
 
 
-class Finding(Exception):  # noqa: N818 (it is what a trial looks for)
-    """What should not be: one of `KINDS`, and what was seen."""
+class Finding(Exception):  # noqa: N818 (a result of a trial, not its failure)
+    """A fault of kg2rag: one of `KINDS`, and the evidence."""
 
-    def __init__(self, kind: str, seen: object) -> None:
-        super().__init__(kind, str(seen)[:400])
-        self.kind, self.seen = kind, str(seen)[:400]
+    def __init__(self, kind: str, evidence: object) -> None:
+        self.kind = kind
+        self.evidence = str(evidence)[:400]
+        super().__init__(kind, self.evidence)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial of a point of the table; `run` works in the current folder, which is empty."""
+    """A trial and its row of the table; `run` works in the current folder, which is empty."""
 
     point: str
     name: str
@@ -53,7 +54,7 @@ TRIALS: list[Trial] = []
 
 
 def trial(point: str, *cases: Any) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """Add a function to the trials, once for each case, which it is given."""
+    """Add a function to the trials, once for each case, its argument."""
 
     def add(function: Callable[..., object]) -> Callable[..., object]:
         name = function.__name__.replace("_", " ")
@@ -67,34 +68,38 @@ def trial(point: str, *cases: Any) -> Callable[[Callable[..., object]], Callable
 
 
 def judge(trial: Trial) -> tuple[str, str]:
-    """Run a trial; the kind of what was found, "" if nothing, and what was seen."""
+    """Run a trial; the kind of its finding, "" for none, and the evidence."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as report:
         child = os.fork()
         if not child:
             _run(trial, Path(folder), report)
-        deadline, usage = time.monotonic() + WALL_SECONDS, None
-        while time.monotonic() < deadline:
-            ended, status, usage = os.wait4(child, os.WNOHANG)
-            if ended:
-                break
-            time.sleep(0.02)
-        else:
-            with suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            os.wait4(child, 0)
-            return HEAVY, f"not done after {WALL_SECONDS} seconds"
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what it left running
+        status, usage = _wait(child)
         report.seek(0)
-        said = report.read()
-    if status and os.WIFSIGNALED(status) and not said:
-        killed = signal.Signals(os.WTERMSIG(status)).name
-        return (HEAVY if killed in ("SIGXCPU", "SIGKILL") else CRASH), f"the process was ended by {killed}"
-    kind, seen = json.loads(said or '["", ""]')
+        text = report.read()
+    if not text:
+        name = signal.Signals(os.WTERMSIG(status)).name
+        if name in ("SIGXCPU", "SIGKILL"):
+            return HEAVY, f"the process was ended by {name} after its limit of time or memory"
+        return CRASH, f"the process was ended by {name}"
+    kind, evidence = json.loads(text)
     seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
     if not kind and (seconds > SECONDS or peak > BYTES):
         return HEAVY, f"{seconds:.0f} seconds, {peak / 1e9:.1f} GB"
-    return kind, seen
+    return kind, evidence
+
+
+def _wait(child: int) -> tuple[int, resource.struct_rusage]:
+    """Status and resources of a process at its end or after `WALL_SECONDS`; its whole group is then killed."""
+    deadline = time.monotonic() + WALL_SECONDS
+    ended = 0
+    while not ended and time.monotonic() < deadline:
+        ended, status, usage = os.wait4(child, os.WNOHANG)
+        time.sleep(0.02)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    if not ended:
+        _, status, usage = os.wait4(child, 0)
+    return status, usage
 
 
 def _run(trial: Trial, folder: Path, report: Any) -> None:
@@ -106,52 +111,52 @@ def _run(trial: Trial, folder: Path, report: Any) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (3 * BYTES, 3 * BYTES))
     sys.path.insert(0, str(folder))
-    found = ("", "")
+    finding = ("", "")
     with (folder / ".output").open("w") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
         try:
             trial.run()
-        except Finding as finding:
-            found = (finding.kind, finding.seen)
-        except BaseException as error:  # noqa: BLE001 (whatever it is, it is the finding)
-            found = (CRASH, f"{type(error).__name__}: {str(error)[:300]}")
-    json.dump(found, report)
+        except Finding as error:
+            finding = (error.kind, error.evidence)
+        except BaseException as error:  # noqa: BLE001 (any error is a finding)
+            finding = (CRASH, f"{type(error).__name__}: {str(error)[:300]}")
+    json.dump(finding, report)
     report.flush()
     os._exit(0)
 
 
 def step(function: Callable[[], Any], **environment: str) -> Any:
-    """The JSON value of a function that runs in a process of its own, as another start of Python would."""
+    """The JSON value of a function that runs in a separate process, as after another start of Python."""
     with tempfile.TemporaryFile("w+") as report:
         child = os.fork()
         if not child:
             os.environ.update(environment)
             try:
-                came = {"value": function()}
+                result = {"value": function()}
             except Finding as finding:
-                came = {"finding": [finding.kind, finding.seen]}
+                result = {"finding": [finding.kind, finding.evidence]}
             except BaseException as error:  # noqa: BLE001
-                came = {"error": f"{type(error).__name__}: {error}"}
-            json.dump(came, report)
+                result = {"error": f"{type(error).__name__}: {error}"}
+            json.dump(result, report)
             report.flush()
             os._exit(0)
         os.waitpid(child, 0)
         report.seek(0)
-        came = json.loads(report.read() or '{"error": "the process was killed"}')
-    if "finding" in came:
-        raise Finding(*came["finding"])
-    if "error" in came:
-        raise RuntimeError(came["error"])
-    return came["value"]
+        result = json.loads(report.read() or '{"error": "the process was killed"}')
+    if "finding" in result:
+        raise Finding(*result["finding"])
+    if "error" in result:
+        raise RuntimeError(result["error"])
+    return result["value"]
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what it printed."""
+    """The exit code of a command, and its output."""
 
     code: int
-    said: str
+    output: str
 
 
 def start(*words: object, **environment: str) -> tuple[int, Path]:
@@ -183,9 +188,9 @@ def start(*words: object, **environment: str) -> tuple[int, Path]:
 def end(started: tuple[int, Path]) -> Done:
     """Wait for a command."""
     _, status = os.waitpid(started[0], 0)
-    said = started[1].read_text(encoding="utf-8", errors="surrogateescape")
+    output = started[1].read_text(encoding="utf-8", errors="surrogateescape")
     started[1].unlink()
-    return Done(os.waitstatus_to_exitcode(status), said)
+    return Done(os.waitstatus_to_exitcode(status), output)
 
 
 def command(*words: object, **environment: str) -> Done:
@@ -194,17 +199,17 @@ def command(*words: object, **environment: str) -> Done:
 
 
 def succeed(*words: object, kind: str = LOST, **environment: str) -> str:
-    """Run a command that must succeed; what it printed."""
+    """Run a command that must succeed; its output."""
     done = command(*words, **environment)
     if done.code:
-        raise Finding(kind, f"exit code {done.code}: {done.said[-300:]}")
-    return done.said
+        raise Finding(kind, f"exit code {done.code}: {done.output[-300:]}")
+    return done.output
 
 
-def expect(found: object, wanted: object, kind: str = SILENT, what: str = "") -> None:
+def expect(value: object, expected: object, kind: str = SILENT, about: str = "") -> None:
     """A finding if two values differ."""
-    if found != wanted:
-        raise Finding(kind, f"{what} {found!r:.150} in place of {wanted!r:.150}")
+    if value != expected:
+        raise Finding(kind, f"{about} {value!r:.150} in place of {expected!r:.150}")
 
 
 def write(files: dict[str, str | bytes], folder: str | Path = ".") -> Path:
@@ -225,14 +230,14 @@ PEOPLE = ("Ada Lovelace", "Charles Babbage", "Grace Hopper", "Alan Turing", "Kur
 
 
 def documents(folder: str | Path = "documents", **more: str | bytes) -> Path:
-    """A folder of small documents, and others by name."""
+    """A folder of small documents, and further ones by name."""
     texts = {f"{name.split()[0]}.md": f"# {name}\n\n{name} knew {PEOPLE[i - 1]} and wrote a letter about engines.\n"
              for i, name in enumerate(PEOPLE)}  # fmt: skip
     return write({**texts, **more}, folder)
 
 
 def passages(folder: str | Path) -> list[str]:
-    """The texts of a folder's passages, in a process of their own."""
+    """The texts of the passages of a folder, read in a separate process."""
 
     def read() -> list[str]:
         import kg2rag
@@ -243,7 +248,7 @@ def passages(folder: str | Path) -> list[str]:
 
 
 class Server(ThreadingHTTPServer):
-    """A server that answers by a function of the request and notes each request with its headers."""
+    """A server that answers by a function of the request and records each request with its headers."""
 
     daemon_threads = True
 
@@ -255,11 +260,11 @@ class Server(ThreadingHTTPServer):
 
     @property
     def authorized(self) -> bool:
-        """Whether a request brought the key."""
+        """Whether a request had the key."""
         return any(SECRET in headers for _, headers, _ in self.requests)
 
     def handle_error(self, *_: object) -> None:
-        """Keep quiet of clients that went away."""
+        """Print nothing about clients that went away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -286,7 +291,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep quiet."""
+        """Print nothing."""
 
 
 @contextmanager

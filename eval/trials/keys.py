@@ -36,7 +36,7 @@ def ask_chat(url: str) -> object:
 
 
 def ask_embeddings(url: str) -> object:
-    """Two texts to an embedding endpoint that a name tells."""
+    """Two texts to an embedding endpoint, by its name."""
     import kg2rag
     from kg2rag.compute import embedder_named
 
@@ -48,22 +48,22 @@ ASKS: dict[str, Callable[[str], object]] = {"chat": ask_chat, "embeddings": ask_
 
 
 def echo(handler: Any) -> None:
-    """Refuse a key and say which."""
+    """Refuse a key and repeat it."""
     handler.reply({"error": {"message": f"Incorrect API key: {handler.headers.get('authorization')}"}}, 401)
 
 
 def echo_plain(handler: Any) -> None:
-    """The same without JSON, and with a part of it."""
+    """The same as HTML."""
     handler.reply(f"<h1>401 {handler.headers.get('authorization')}</h1>".encode(), 401)
 
 
 def echo_as_answer(handler: Any) -> None:
-    """An answer of status 200 that is none."""
+    """Status 200 without an answer."""
     handler.reply({"object": "error", "message": str(handler.headers.get("authorization"))})
 
 
 def echo_500(handler: Any) -> None:
-    """A fault of the server that dumps the headers."""
+    """A server error with all headers of the request."""
     handler.reply({"error": {"message": str(handler.headers)}}, 500)
 
 
@@ -81,15 +81,15 @@ def an_endpoint_that_echoes_the_key(case: tuple[str, str]) -> None:
             return "".join(traceback.format_exception(error))
 
     with serving(FAULTS[case[1]]) as server:
-        said = step(show, OPENAI_BASE_URL=server.url)
+        text = step(show, OPENAI_BASE_URL=server.url)
         stored = b"".join(path.read_bytes() for path in Path(".store").rglob("*") if path.is_file())
-    if SECRET in said or SECRET.encode() in stored:
-        raise Finding(KEY, said[max(0, said.find(SECRET) - 150) : said.find(SECRET) + 30])
+    if SECRET in text or SECRET.encode() in stored:
+        raise Finding(KEY, text[max(0, text.find(SECRET) - 150) : text.find(SECRET) + 30])
 
 
 @trial(POINT, "encoder", "linker", "graph", "reranker", "two of them")
 def a_sweep_file_that_names_a_host(part: str) -> None:
-    """The key that lies in OPENAI_API_KEY is not sent to a host that a file names."""
+    """The key in OPENAI_API_KEY is not sent to a host that a file names."""
     documents()
     with serving(answer_all) as server:
         lines = {
@@ -105,7 +105,7 @@ def a_sweep_file_that_names_a_host(part: str) -> None:
         done = command("sweep", "theirs.toml", "--run")
         if server.authorized:
             raise Finding(KEY, f"sent to {server.url}")
-        if SECRET in done.said:
+        if SECRET in done.output:
             raise Finding(KEY, "shown")
         if server.requests:
             raise Finding(KEY, f"{len(server.requests)} requests with passages or questions went to a host of a file")
@@ -168,15 +168,15 @@ def texts_that_steer_a_terminal(where: str) -> None:
             "a warning": ("compare", "documents", "--questions", "q.jsonl", "--systems", "bm25"),
         }
         done = command(*words[where], OPENAI_BASE_URL=server.url)
-    if any(sign in done.said for sign in ("\x1b]", "\x1b[2J", "\x9b", "\x07")):
+    if any(sign in done.output for sign in ("\x1b]", "\x1b[2J", "\x9b", "\x07")):
         raise Finding(SILENT, f"{where}: the title of the terminal was changed")
-    if "Traceback" in done.said:
-        raise Finding(CRASH, done.said[-300:])
+    if "Traceback" in done.output:
+        raise Finding(CRASH, done.output[-300:])
 
 
 @trial(POINT)
 def a_reply_with_a_key_in_a_comparison() -> None:
-    """The saved configuration names the host without what a key could stand in."""
+    """The saved configuration names the host without the user information of its address."""
 
     def say(handler: Any) -> None:
         handler.reply(chat("{}"))
@@ -186,8 +186,8 @@ def a_reply_with_a_key_in_a_comparison() -> None:
         done = command(
             "build", "bundled", "--extractor", "openie", "--limit", 2, "--out", "g", "--base-url", url, "--model", "m"
         )
-    kept = b"".join(
+    written = b"".join(
         path.read_bytes() for folder in ("g", ".store") for path in Path(folder).rglob("*") if path.is_file()
     )
-    if SECRET in done.said or SECRET.encode() in kept:
-        raise Finding(KEY, done.said[-300:])
+    if SECRET in done.output or SECRET.encode() in written:
+        raise Finding(KEY, done.output[-300:])

@@ -1,4 +1,4 @@
-"""Trials of the run cache: a strategy gives other hits than before, for whatever reason; its score must follow."""
+"""Trials of the run cache: when the hits of a strategy change, for any reason, its score must change."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def a_result_depends_on(way: str) -> None:
     """A first run, a change, and a second run in another process."""
     before, after = WAYS[way]
     write(before)
-    expect(step(module_score), 1.0, what="first run")
+    expect(step(module_score), 1.0, about="first run")
     write(after)
     expect(step(module_score), 0.0)
 

@@ -1,4 +1,4 @@
-"""Trials of files of somebody else: after every command that writes they are as before, byte for byte."""
+"""Trials of files of others: every command that writes leaves them as they were, byte for byte."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ THEIRS = b'{"theirs": "and there is no copy"}\n'
 
 
 def prepare() -> None:
-    """What the commands need."""
+    """Write the files that the commands read."""
     documents()
     write({"s.toml": SWEEP})
 
@@ -57,7 +57,7 @@ def unchanged(before: dict[str, bytes], folder: str) -> None:
 
 @trial(OTHERS, *COMMANDS)
 def files_beside(name: str) -> None:
-    """Files with other names than ours, in a folder that a command writes to, twice."""
+    """Files with other names than those that a command writes, in its folder, twice."""
     prepare()
     write(BESIDE, "out")
     for _ in range(2):
@@ -66,19 +66,19 @@ def files_beside(name: str) -> None:
 
 
 @trial(OTHERS, *COMMANDS)
-def files_with_names_of_ours(name: str) -> None:
-    """One file after the other that has a name of ours."""
+def files_with_our_names(name: str) -> None:
+    """Each single file that has the name of a file that kg2rag writes."""
     prepare()
-    for own in NAMES:
+    for file in NAMES:
         shutil.rmtree("out", ignore_errors=True)
-        write({own: THEIRS}, "out")
+        write({file: THEIRS}, "out")
         command(*COMMANDS[name].split())
-        unchanged({own: THEIRS}, "out")
+        unchanged({file: THEIRS}, "out")
 
 
 @trial(OTHERS, *COMMANDS)
 def all_of_them_at_once(name: str) -> None:
-    """A folder in which every name is taken."""
+    """A folder with files of all these names."""
     prepare()
     theirs = {**BESIDE, **dict.fromkeys(NAMES, THEIRS)}
     write(theirs, "out")
@@ -90,33 +90,33 @@ def all_of_them_at_once(name: str) -> None:
 
 @trial(OTHERS, *COMMANDS)
 def a_result_that_was_edited(name: str) -> None:
-    """A result to which somebody has added something by hand."""
+    """A result that somebody has edited."""
     prepare()
     succeed(*COMMANDS[name].split(), kind=SILENT)
-    for own in contents("out"):
-        if own.endswith((".csv", ".jsonl", ".md", ".html")):
-            edited = Path("out", own).read_bytes() + b"# mine\n"
-            Path("out", own).write_bytes(edited)
+    for file in contents("out"):
+        if file.endswith((".csv", ".jsonl", ".md", ".html")):
+            edited = Path("out", file).read_bytes() + b"# mine\n"
+            Path("out", file).write_bytes(edited)
             command(*COMMANDS[name].replace("0.9", "0.8").split())
-            unchanged({own: edited}, "out")
+            unchanged({file: edited}, "out")
 
 
 @trial(OTHERS, *COMMANDS)
 def links_to_files_elsewhere(name: str) -> None:
-    """Names of ours that are links to something else."""
+    """Links with these names to other files."""
     prepare()
-    for own in NAMES:
+    for file in NAMES:
         shutil.rmtree("out", ignore_errors=True)
         write({"elsewhere/theirs": THEIRS})
-        Path("out", own).parent.mkdir(parents=True, exist_ok=True)
-        Path("out", own).symlink_to(Path("elsewhere", "theirs").absolute())
+        Path("out", file).parent.mkdir(parents=True, exist_ok=True)
+        Path("out", file).symlink_to(Path("elsewhere", "theirs").absolute())
         command(*COMMANDS[name].split())
         unchanged({"theirs": THEIRS}, "elsewhere")
 
 
 @trial(OTHERS, "runs", "extraction")
 def a_link_in_place_of_a_folder(folder: str) -> None:
-    """A folder of ours that is a link to a folder of somebody else."""
+    """A link to another folder with the name of a folder of a result."""
     prepare()
     theirs = dict.fromkeys(("bm25.trec.gz", "triples.jsonl", "mentions.jsonl", "old.trec.gz"), THEIRS)
     write(theirs, "elsewhere")
@@ -173,7 +173,7 @@ def prune_still_prunes() -> None:
 
 
 def save(folder: str, words: str, bytes_: int | None = None) -> str:
-    """Save a comparison by Python; what the error says, "" if there is none."""
+    """Save a comparison in Python; the error message, or ""."""
     import kg2rag
 
     data = kg2rag.from_frames(
@@ -199,8 +199,8 @@ def a_disk_that_is_full_after_so_many_bytes(limit: int) -> None:
     """The older comparison stays whole, and the error names a file."""
     step(lambda: save("out", "first"))
     before = contents("out")
-    said = step(lambda: save("out", "second", limit))
-    if not said:
+    error = step(lambda: save("out", "second", limit))
+    if not error:
         return
     expect(
         {name: data for name, data in contents("out").items() if "partial" not in name},
@@ -208,7 +208,7 @@ def a_disk_that_is_full_after_so_many_bytes(limit: int) -> None:
         TOUCHED,
         "the older one",
     )
-    if "out" not in said:
-        raise Finding(SILENT, f"no file is named: {said}")
+    if "out" not in error:
+        raise Finding(SILENT, f"no file is named: {error}")
     if any("partial" in name for name in contents("out")) or any(".partial" in path.name for path in Path().iterdir()):
         raise Finding(TOUCHED, "leftovers")

@@ -1,4 +1,4 @@
-"""Trials of stored vectors: another encoder on the same store must get its own vectors, not those of the one before."""
+"""Trials of stored vectors: another encoder on the same store must not get the vectors of the first encoder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def model(**changes: Any) -> Any:
 
     if not Path("model").exists():
         tiny_model.save(Path())
-    made = SentenceTransformer("model", device="cpu", **{k: v for k, v in changes.items() if k != "max_seq_length"})
-    if "max_seq_length" in changes:
-        made.max_seq_length = changes["max_seq_length"]
-    return made
+    max_tokens = changes.pop("max_seq_length", None)
+    encoder = SentenceTransformer("model", device="cpu", **changes)
+    if max_tokens is not None:
+        encoder.max_seq_length = max_tokens
+    return encoder
 
 
 def pooled(mode: str) -> Any:
@@ -30,8 +31,10 @@ def pooled(mode: str) -> Any:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    made = model()
-    return SentenceTransformer(modules=[made[0], Pooling(tiny_model.DIM, pooling_mode=mode), made[2]], device="cpu")
+    encoder = model()
+    return SentenceTransformer(
+        modules=[encoder[0], Pooling(tiny_model.DIM, pooling_mode=mode), encoder[2]], device="cpu"
+    )
 
 
 def unnormalised() -> Any:
@@ -43,18 +46,18 @@ def unnormalised() -> Any:
 
 def changed(change: Callable[[Any], object]) -> Any:
     """The tiny model after a change in place."""
-    made = model()
-    change(made)
-    return made
+    encoder = model()
+    change(encoder)
+    return encoder
 
 
-def zero_weight(made: Any) -> None:
+def zero_weight(encoder: Any) -> None:
     """Change weights in place."""
-    made[0].auto_model.embeddings.word_embeddings.weight.data[5:].zero_()
+    encoder[0].auto_model.embeddings.word_embeddings.weight.data[5:].zero_()
 
 
 class Encoder:
-    """An encoder of a user's own class."""
+    """An encoder that is no class of kg2rag."""
 
     def __init__(self, power: float, query_power: float) -> None:
         self.power, self.query_power = power, query_power
@@ -95,8 +98,8 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "truncate_dim": (model, lambda: model(truncate_dim=8)),
     "max_seq_length": (model, lambda: model(max_seq_length=4)),
     "weights changed in place": (model, lambda: changed(zero_weight)),
-    "half precision": (model, lambda: changed(lambda made: made.bfloat16())),
-    "another lower-casing": (model, lambda: changed(lambda made: setattr(made[0], "do_lower_case", True))),
+    "half precision": (model, lambda: changed(lambda encoder: encoder.bfloat16())),
+    "another lower-casing": (model, lambda: changed(lambda encoder: setattr(encoder[0], "do_lower_case", True))),
     "a query encoder": (lambda: Encoder(1, 1), lambda: Encoder(1, 3)),
     "a passage encoder": (lambda: Encoder(1, 1), lambda: Encoder(3, 1)),
     "a table": (lambda: looked_up(table(1)), lambda: looked_up(table(-1))),

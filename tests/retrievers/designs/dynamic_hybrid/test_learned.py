@@ -1,4 +1,4 @@
-"""Weights learned from scores, and weights in hindsight, on rankings made by hand."""
+"""Weights learned from scores, on rankings made by hand."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from weights import cross_validate, fit, grid_scores, regret, simplex
+from weights import cross_validate, fit, grid_scores
 
-from kg2rag.retrievers.designs.dynamic_hybrid.analysers import LearnedAnalyser, QueryAnalysis
+from kg2rag.retrievers.designs.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.retrievers.designs.dynamic_hybrid.retriever import blend
 from kg2rag.types import FloatArray, Query, Ranking
 
 IDS = ("other", "gold")  # the gold loses ties
 HOW = [Query(f"h{i}", f"how do we feed animal number {i} well") for i in range(20)]
 NAMES = [Query(f"n{i}", f"find parse_item_{i} please") for i in range(20)]
-WEIGHTS = {"dense": 1.0, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}
 
 
 def ranking(*rows: int) -> Ranking:
@@ -40,7 +39,7 @@ def first_is_gold(found: Sequence[Ranking]) -> FloatArray:
 
 
 def scores(queries: Sequence[Query]) -> FloatArray:
-    return grid_scores(runs(queries), first_is_gold, simplex())
+    return grid_scores(runs(queries), first_is_gold)
 
 
 def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
@@ -90,10 +89,3 @@ def test_cross_validation_learns_nothing_from_noise_and_needs_two_different_ques
     assert abs(cross_validate([*HOW, *NAMES], noise).mean() - 0.5) < 0.25
     with pytest.raises(ValueError, match="1 "):
         cross_validate([HOW[0], Query("again", HOW[0].text)], np.zeros((2, 56)))
-
-
-def test_regret_is_what_the_best_weights_of_each_query_would_have_added() -> None:
-    queries = [*HOW[:3], NAMES[0]]
-    found = regret([QueryAnalysis("mixed", WEIGHTS, "")] * 4, runs(queries), first_is_gold)
-    assert found.achieved.tolist() == [1, 1, 1, 0]
-    assert (found.mean, found.to_fixed) == (0.25, 0.0)
