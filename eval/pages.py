@@ -90,9 +90,16 @@ def pages(studies: Mapping[str, Study]) -> dict[str, str]:
 
 def set_page(name: str, title: str, studies: Mapping[str, Study]) -> str:
     """All comparisons on one set."""
-    sweeps = [path.parent for path in sorted(RESULTS.glob("*/sweep.json")) if TEXTS["sweeps"][path.parent.name] == name]
-    reports = ["#" + SweepResult.load(folder).to_markdown() for folder in sweeps]
-    return page(f"# {title}", TEXTS["reading"]["about"], *sections(name, studies), *reports)
+    parts = [f"# {title}", TEXTS["reading"]["about"], *sections(name, studies)]
+    if TEXTS["sweep"]["page"] == name:
+        parts += [*opening("sweep", "##"), sweep()]
+    return page(*parts)
+
+
+def sweep() -> str:
+    """The chosen configurations of the kept sweep, without its title and the table of all configurations."""
+    report = SweepResult.load(RESULTS / TEXTS["sweep"]["folder"]).to_markdown()
+    return report.split("\n## ")[0].partition("\n")[2].strip()
 
 
 def sections(name: str, studies: Mapping[str, Study]) -> list[str]:

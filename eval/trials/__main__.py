@@ -10,7 +10,6 @@ Exit code 1 if there are findings. Needs fork and /proc limits: Linux.
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib
 import os
 import sys
@@ -26,7 +25,6 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="points or names that contain this")
     parser.add_argument("--code", type=Path, default=FOLDER.parents[1], help="checkout whose kg2rag is tried")
     parser.add_argument("--list", action="store_true", help="name the trials and run none")
-    parser.add_argument("--csv", type=Path, help="file for one row a trial, written as they end")
     options = parser.parse_args()
     sys.path[:0] = [str(options.code.resolve()), str(FOLDER.parents[1] / "tests")]
     os.environ.update(TQDM_DISABLE="1", NUMBA_THREADING_LAYER="workqueue", TOKENIZERS_PARALLELISM="false")
@@ -35,41 +33,25 @@ def main() -> int:
         importlib.import_module(name)
     import harness
 
-    trials = [trial for trial in harness.TRIALS if _is_wanted(f"{trial.point} {trial.name}", options.only)]
+    parts = options.only or [""]
+    trials = [trial for trial in harness.TRIALS if any(part in f"{trial.point} {trial.name}" for part in parts)]
     if options.list:
         print(*(f"{trial.point}: {trial.name}" for trial in trials), sep="\n")
         return 0
     preload()
     rows = []
-    with Path(options.csv or os.devnull).open("w", newline="", encoding="utf-8", buffering=1) as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("point", "trial", "finding", "evidence"))
-        for trial in trials:
-            kind, evidence = harness.judge(trial)
-            rows.append((trial.point, trial.name, kind, evidence.replace("\n", " ")))
-            writer.writerow(rows[-1])
-            if kind:
-                print(f"{trial.point}: {trial.name}: {kind}: {rows[-1][3]}", file=sys.stderr, flush=True)
+    for trial in trials:
+        kind, evidence = harness.judge(trial)
+        rows.append((trial.point, kind))
+        if kind:
+            print(f"{trial.point}: {trial.name}: {kind}: {evidence}", file=sys.stderr, flush=True)
     print_table(rows, harness.KINDS)
-    return int(any(kind for _, _, kind, _ in rows))
-
-
-def _is_wanted(text: str, parts: list[str]) -> bool:
-    return not parts or any(part in text for part in parts)
+    return int(any(kind for _, kind in rows))
 
 
 def preload() -> None:
     """Import here what the trials import, so that not each of their processes does."""
-    for name in (
-        "kg2rag.cli",
-        "numba",
-        "torch",
-        "sentence_transformers",
-        "pandas",
-        "pyarrow.parquet",
-        "ranx",
-        "openai",
-    ):
+    for name in "kg2rag.cli numba torch sentence_transformers pandas pyarrow.parquet ranx openai".split():
         importlib.import_module(name)
     import kg2rag
 
@@ -77,16 +59,16 @@ def preload() -> None:
         getattr(kg2rag, name)
 
 
-def print_table(rows: list[tuple[str, str, str, str]], kinds: tuple[str, ...]) -> None:
+def print_table(rows: list[tuple[str, str]], kinds: tuple[str, ...]) -> None:
     """Print the number of trials of each point, and the number of its findings of each kind."""
     import pandas as pd  # after the number of threads was set
 
-    frame = pd.DataFrame(rows, columns=["point", "trial", "kind", "evidence"])
-    counts = pd.DataFrame({"trials": frame.groupby("point", sort=False).size()})
-    for kind in kinds:
-        counts[kind] = frame[frame["kind"] == kind].groupby("point").size().reindex(counts.index, fill_value=0)
+    frame = pd.DataFrame(rows, columns=["point", "kind"])
+    trials = frame.groupby("point", sort=False).size()
+    counts = pd.crosstab(frame["point"], frame["kind"]).reindex(index=trials.index, columns=kinds, fill_value=0)
+    counts.insert(0, "trials", trials)
     counts.loc["all"] = counts.sum()
-    print(counts.rename_axis(None).to_string())
+    print(counts.rename_axis(index=None, columns=None).to_string())
 
 
 if __name__ == "__main__":

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import socket
 import threading
 import time
-import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from file_makers import docx_of, paragraph, pdf_of, zip_of
 from harness import (
     HEAVY,
     KEY,
@@ -39,28 +38,6 @@ def words_of(folder: str = "documents") -> str:
     return "\n".join(passages(folder))
 
 
-def pdf(pages: Sequence[Sequence[str]]) -> bytes:
-    """A PDF of pages of lines."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
-    kids = []
-    for lines in pages:
-        text = "\n".join(f"BT /F1 12 Tf 50 {750 - 20 * i} Td ({line}) Tj ET" for i, line in enumerate(lines))
-        kids.append(f"{len(objects) + 1} 0 R")
-        objects += [
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {len(objects) + 2} 0 R "
-            "/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-            f"<< /Length {len(text)} >>\nstream\n{text}\nendstream",
-        ]
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    body, places = "%PDF-1.4\n", []
-    for i, content in enumerate(objects, start=1):
-        places.append(len(body))
-        body += f"{i} 0 obj\n{content}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>"
-    return f"{body}{end}\nstartxref\n{len(body)}\n%%EOF\n".encode()
-
-
 LINES = [f"A line number {word} of some length about engines" for word in ("one", "two", "three", "four")]
 PDFS: dict[str, list[list[str]]] = {
     "totals at the foot": [[*LINES, "Total 12.5"], [*LINES[::-1], "Total 99.9"]],
@@ -73,7 +50,7 @@ PDFS: dict[str, list[list[str]]] = {
 @trial(WORDS, *PDFS)
 def words_of_a_pdf(name: str) -> None:
     """Lines that differ by their numbers are no running head."""
-    documents(**{"paper.pdf": pdf(PDFS[name])})
+    documents(**{"paper.pdf": pdf_of(*PDFS[name])})
     text = words_of()
     for line in {line for page in PDFS[name] for line in page}:
         if line not in text:
@@ -271,37 +248,6 @@ def a_sweep_in_which_every_configuration_fails_says_why() -> None:
         raise Finding(LOST, done.output[-300:])
 
 
-def docx(*xml: str, repeats: int = 1) -> bytes:
-    """A Word document of parts of XML, the last of them many times, compressed."""
-    place = Path("made.docx")
-    kinds = (
-        '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default '
-        'Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
-        'PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.'
-        'document.main+xml"/></Types>'
-    )
-    links = (
-        '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-        '<Relationship Id="r" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"'
-        ' Target="word/document.xml"/></Relationships>'
-    )
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in (("[Content_Types].xml", kinds), ("_rels/.rels", links)):
-            archive.writestr(name, text)
-        with archive.open("word/document.xml", "w") as stream:
-            for part in (*xml[:-1], *itertools.repeat(xml[-1], repeats)):
-                stream.write(part.encode())
-    data = place.read_bytes()
-    place.unlink()
-    return data
-
-
-def word_xml(paragraphs: int) -> str:
-    """The main part of a Word document."""
-    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-    return f"<w:document {space}><w:body>{'<w:p><w:r><w:t>a</w:t></w:r></w:p>' * paragraphs}</w:body></w:document>"
-
-
 def bomb_pdf() -> bytes:
     """A PDF whose page unpacks to half a gigabyte."""
     packed = zlib.compress(b"BT (a) Tj ET\n" * (40 << 20))
@@ -321,8 +267,11 @@ LARGE: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "a million letters of Chinese": ("han.md", lambda: "知識" * 500_000),
     "fifty megabytes of prose": ("prose.txt", lambda: "Ada wrote a letter about engines to Charles.\n\n" * 1_100_000),
     "a line of ten megabytes": ("line.txt", lambda: "Ada wrote a letter. " * 500_000),
-    "a Word document of 8 MB in 34 kB": ("small.docx", lambda: docx(word_xml(240_000))),
-    "a Word document of a gigabyte": ("bomb.docx", lambda: docx("<w:document>", " " * (1 << 20), repeats=1 << 10)),
+    "a Word document of 8 MB in 34 kB": ("small.docx", lambda: docx_of(paragraph("a") * 240_000)),
+    "a Word document of a gigabyte": (
+        "bomb.docx",
+        lambda: zip_of({"word/document.xml": b"<w:document>".ljust(1 << 30)}),
+    ),
     "a PDF that unpacks": ("bomb.pdf", bomb_pdf),
     "front matter of blanks": ("front.md", lambda: "---\n" + " " * 200_000 + "\nAda wrote.\n"),
     "front matter of colons": ("front.md", lambda: "---\n" + "a: " * 100_000 + "\n---\nAda wrote.\n"),
