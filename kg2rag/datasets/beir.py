@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
-from kg2rag.datasets.reading import Files, Identifier, Record, Text, checked, find_graph_files
+from kg2rag.datasets.reading import FROM_JSON, Files, Identifier, Record, Text, checked, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 from kg2rag.text.records import DataError, delimited_rows
 from kg2rag.text.registry import unknown
@@ -44,11 +45,12 @@ TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
 class Document(Record):
-    """One document; some of BEIR have only a title."""
+    """One document; some of BEIR have only a title, some metadata such as an address."""
 
     id: Identifier
     title: str = ""
     text: str | None = Field(validation_alias=AliasChoices("text", "contents"))
+    metadata: Annotated[dict[str, Any], FROM_JSON] = Field(default_factory=dict)
 
 
 class BeirQuery(Record):
@@ -206,13 +208,13 @@ def collect(
 
 def _passage(document: Document, notes: Counter[str]) -> Passage | None:
     """A document as a passage; its title serves as text if it has no text. None if it has neither."""
-    text = document.text or ""
-    if text.strip():
-        return Passage(document.id, document.title, text, document.id)
-    if document.title.strip():
+    title, text = document.title, document.text or ""
+    if not (title + text).strip():
+        return None
+    if not text.strip():
         notes["documents without text, their title serves as text"] += 1
-        return Passage(document.id, document.title)
-    return None
+        title, text = "", title
+    return Passage(document.id, title, text, document.id, metadata=document.metadata)
 
 
 @dataclass(frozen=True)

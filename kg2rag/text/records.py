@@ -6,6 +6,7 @@ surrogates and quotation marks in CSV that swallow rows are refused; Parquet is 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import json
@@ -15,7 +16,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, object]
 
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
 
 
@@ -83,12 +85,16 @@ def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[s
 
 
 def decode(data: bytes, where: object) -> str:
-    """Bytes as text, without a byte order mark; DataError gives the offset of the first byte that is not UTF-8."""
+    """Bytes as text, without a byte order mark: UTF-8, or UTF-16 if they begin with its mark.
+
+    DataError gives the offset of the first byte that is neither.
+    """
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8"
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise DataError(f"{where}: {byte} is not UTF-8 ({error.reason}). Convert the file to UTF-8.") from None
+        raise DataError(f"{where}: {byte} is not {encoding.upper()} ({error.reason}). Convert it to UTF-8.") from None
 
 
 def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -260,5 +266,10 @@ def quote(value: object) -> str:
 
 def _lines(file: Path) -> Iterator[str]:
     with file.open("rb") as stream:
+        is_utf16 = stream.read(2) in _UTF16_MARKS
+        stream.seek(0)
+        if is_utf16:
+            yield from StringIO(decode(stream.read(), file))
+            return
         for number, line in enumerate(stream, start=1):
             yield decode(line, file if number == 1 else f"{file}, line {number}")

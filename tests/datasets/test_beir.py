@@ -92,3 +92,11 @@ def test_ids_may_be_numbers_and_titles_may_be_missing_or_null(folder, write):
     write("nano/qrels/test.tsv", HEADER + "7\t1\t2\n")
     data = load("beir", path=folder)
     assert (data.qrels, data.corpus.titles) == ({"7": {"1": 2}}, ["", ""])
+
+
+def test_a_document_keeps_its_metadata(folder, write):
+    fields = {"url": "https://x.org/a", "year": 1843}
+    documents = [{"_id": "d1", "text": "first", "metadata": fields}, {"_id": "d2", "text": "b", "metadata": None}]
+    write("nano/corpus.jsonl", documents)
+    corpus = load("beir", path=folder).corpus
+    assert (corpus[0].metadata, corpus[1].metadata) == (fields, {})

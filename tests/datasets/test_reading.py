@@ -41,6 +41,16 @@ def test_a_byte_order_mark_is_no_content(write):
     assert read(write("a.json", b'\xef\xbb\xbf[{"id": "1", "text": "x"}]'))[0].id == "1"
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.tsv"])
+def test_tables_in_utf_16_are_read(write, name):
+    texts = {".json": '[{"id": "1", "text": "żółw"}]', ".jsonl": '{"id": "1", "text": "żółw"}\n'}
+    texts |= {".csv": "id;text\r\n1;żółw\r\n", ".tsv": "id\ttext\r\n1\tżółw\r\n"}
+    text = texts[name.removeprefix("a")]
+    assert read(write(name, text.encode("utf-16")))[0].text == "żółw"
+    with pytest.raises(ValueError, match=r"a\.[a-z]+.*UTF-16"):
+        read(write(name, text.encode("utf-16")[:-1]))
+
+
 def test_a_unicode_line_separator_does_not_end_a_record(write):
     assert read(write("a.jsonl", '{"id": "1", "text": "a\u2028b"}\n'))[0].text == "a\u2028b"
 

@@ -35,6 +35,7 @@ _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
 _ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[!\w{2,20}\][+-]?")
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
+_QUOTED_TITLE = re.compile(r'title="([^"]*)"')
 _OPTION = re.compile(r":[\w-]+:.*")
 _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math mermaid graphviz raw eval-rst csv-table
 include image figure toctree bibliography autofunction autoclass automodule r python""".split()
@@ -163,7 +164,7 @@ def _render_container(self: Any, tokens: Sequence[Token], index: int, options: A
 
 def _container_title(info: str) -> str:
     """The title in `tip Words`, `tip[Words]`, `{tip} Words` and `{.tip title="Words"}`."""
-    quoted = re.search(r'title="([^"]*)"', info)
+    quoted = _QUOTED_TITLE.search(info)
     return quoted[1] if quoted else re.sub(r"^(?:\{[^}]*\}|[\w-]*)", "", info).strip(" []")
 
 
@@ -207,9 +208,12 @@ def _show_wiki_links(tokens: Iterable[Token]) -> None:
 
 
 def _expand_directive(token: Token) -> list[Token]:
-    """A fence of MyST that holds prose, as the tokens of its prose; any other token as it is."""
+    """A fence of MyST that holds prose, as the tokens of its prose; any other with its title before it."""
     directive = _DIRECTIVE.fullmatch(token.info.strip()) if token.type == "fence" else None
     if directive is None or directive[1].lower() in _CODE_DIRECTIVES:
+        title = _QUOTED_TITLE.search(token.info)
+        if title and token.type == "fence":
+            token.content = f"{title[1]}\n{token.content}"
         return [token]
     lines = token.content.split("\n")
     while lines and _OPTION.fullmatch(lines[0].strip()):

@@ -7,7 +7,8 @@ one, or has an outline level. Mammoth loses equations, titles and derived headin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -22,8 +23,13 @@ _HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 _MAX_STYLES = 20  # of a chain of styles based on each other
 
+_DRAWINGS = ("chart", "diagramData")
+"""Kinds of relations to the charts and diagrams of a page."""
+
 Levels = Callable[[Any], int]
 """A paragraph's element -> its level as a heading; 0 for none."""
+Relations = Mapping[str, tuple[str, str]]
+"""Id -> kind and target, as `Archive.relations` gives them."""
 
 
 def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -33,15 +39,32 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     relations = archive.relations(main)
     level = _word_levels(archive)
     walker = _Walker(level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"})
-    roots = [archive.xml(main)]
-    left_out = list[str]()
-    for kind, target in sorted(relations.values()):
-        if kind in ("footnotes", "endnotes") and target in archive.names:
-            roots.append(archive.xml(target))
-        elif kind in ("header", "footer", "comments") and target in archive.names:
-            left_out.append(_all_text(archive.xml(target)))
-    blocks = [block for root in roots for block in walker.blocks(root)]
-    return [FileDocument(blocks, source="\n".join(map(_all_text, roots)), left_out="\n".join(left_out))]
+    roots = [archive.xml(main), *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
+    left_out = map(_all_text, _related(archive, relations, "header", "footer", "comments"))
+    return [replace(_document_of(roots, walker), left_out="\n".join(left_out))]
+
+
+def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:
+    """The parts that a part refers to by relations of some kinds."""
+    targets = [target for kind, target in sorted(relations.values()) if kind in kinds and target in archive.names]
+    return [archive.xml(target) for target in dict.fromkeys(targets)]
+
+
+def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
+    """The document of parts one after the other; a chart has its names behind its title."""
+    blocks, source = list[Block](), list[str]()
+    for root in roots:
+        names = _chart_names(root)
+        blocks += [*walker.blocks(root), *map(Block, names)]
+        source += [_all_text(root), *names]
+    return FileDocument(blocks, source="\n".join(source))
+
+
+def _chart_names(root: Any) -> list[str]:
+    """The names of a chart's series, and those of its categories, which every series repeats; no numbers."""
+    caches = named(root, "strCache", "multiLvlStrCache")
+    names = [" | ".join(value.text or "" for value in named(cache, "v")) for cache in caches]
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _main_part(archive: Archive, default: str) -> str:
@@ -110,12 +133,13 @@ def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     relations = archive.relations(slide)
-    parts = [target for kind, target in sorted(relations.values()) if kind in ("notesSlide", "diagramData")]
-    roots = [archive.xml(part) for part in (slide, *parts) if part in archive.names]
+    if slide not in archive.names:
+        return FileDocument([])
+    roots = [archive.xml(slide), *_related(archive, relations, "notesSlide", *_DRAWINGS)]
     targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
     walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
-    blocks = [block._replace(page=number, last_page=number) for root in roots for block in walker.blocks(root)]
-    return FileDocument(blocks, source="\n".join(map(_all_text, roots)))
+    document = _document_of(roots, walker)
+    return replace(document, blocks=[block._replace(page=number, last_page=number) for block in document.blocks])
 
 
 def _relation_id(element: Any) -> str:
@@ -139,14 +163,15 @@ def _slide_level(paragraph: Any, *, is_first: bool) -> int:
 
 
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a text or presentation of OpenDocument; formulas are read from their own parts."""
+    """The document of a text or presentation of OpenDocument; charts and formulas are read from their own parts."""
     archive = Archive(data)
     root = archive.xml("content.xml")
-    formulas = _formulas(archive)
+    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
+    formulas = [one_line(_itertext(part)) for part in objects if local_name(part) == "math"]
     styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
     titles = {name for name, parent in styles.items() if _level_of_name(parent) == 1}
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
-    bodies = list(named(root, "body")) or [root]
+    bodies = [body for part in (root, *objects) for body in named(part, "body")] or [root]
     blocks = [block for body in bodies for block in walker.blocks(body)]
     changes = [change for body in bodies for change in named(body, "tracked-changes")]
     source = "\n".join([*map(_itertext, bodies), *formulas])
@@ -155,12 +180,6 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
 
 def _itertext(element: Any) -> str:
     return "\n".join(element.itertext())
-
-
-def _formulas(archive: Archive) -> list[str]:
-    """The formulas of a document, each from its part."""
-    roots = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
-    return [one_line(_itertext(root)) for root in roots if local_name(root) == "math"]
 
 
 def _opendocument_level(paragraph: Any, titles: set[str]) -> int:

@@ -144,11 +144,9 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
         [message] = part.get_payload()
         yield _header_page(message, level=2)
         yield from _part_pages(message)
-    elif kind == "multipart/alternative" and part.get_payload():
-        yield _longest([joined_documents(list(_part_pages(subpart))) for subpart in part.iter_parts()])
     elif part.is_multipart():
-        for subpart in part.iter_parts():
-            yield from _part_pages(subpart)
+        pages = [joined_documents(list(_part_pages(subpart))) for subpart in part.iter_parts()]
+        yield from [_longest(pages)] if kind == "multipart/alternative" else pages
     elif not _is_attached(part):
         text = _content(part)
         is_html = kind == "text/html"

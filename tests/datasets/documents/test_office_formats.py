@@ -79,6 +79,57 @@ def test_slides_have_titles_notes_and_numbers(read):
     assert (second.text, second.metadata["page"]) == ("Fares\nNine crowns.\n\nSay it slowly.", 2)
 
 
+def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
+    names = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+
+    def cache(*values):
+        points = "".join(f"<c:pt><c:v>{value}</c:v></c:pt>" for value in values)
+        return f"<c:strRef><c:strCache>{points}</c:strCache></c:strRef>"
+
+    def series(name):
+        return f"<c:ser><c:tx>{cache(name)}</c:tx><c:cat>{cache('Bern', 'Gdynia')}</c:cat></c:ser>"
+
+    title = f'<c:title xmlns:a="{A}"><a:p><a:r><a:t>Fares</a:t></a:r></a:p></c:title>'
+    chart = f"<c:chartSpace {names}>{title}{series('Summer')}{series('Winter')}</c:chartSpace>"
+    relations = RELATIONS.format(relation("c", "chart", "../charts/c.xml"))
+    slide = f'<p:sld xmlns:p="{P}" xmlns:a="{A}"><a:p><a:r><a:t>Halina.</a:t></a:r></a:p></p:sld>'
+    listed = f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
+    pptx = zip_of(
+        {
+            "ppt/presentation.xml": listed,
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format(relation("r", "slide", "slides/s.xml")),
+            "ppt/slides/s.xml": slide,
+            "ppt/slides/_rels/s.xml.rels": relations,
+            "ppt/charts/c.xml": chart,
+        }
+    )
+    docx = zip_of(
+        {
+            "word/document.xml": f'<w:document xmlns:w="{W}"><w:body>{paragraph("Halina.")}</w:body></w:document>',
+            "word/_rels/document.xml.rels": relations.replace("../", ""),
+            "word/charts/c.xml": chart,
+        }
+    )
+    documents = read({"a.pptx": pptx, "b.docx": docx})
+    expected = "Halina.\n\nFares\n\nSummer\n\nBern | Gdynia\n\nWinter"
+    assert [passage.text for passage in documents.corpus] == [expected, expected]
+
+
+def test_a_chart_in_an_opendocument_text_is_read(read):
+    office = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    office += 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    content = "<office:document-content {}><office:body><text:p>{}</text:p></office:body></office:document-content>"
+    odt = zip_of(
+        {"content.xml": content.format(office, "Halina."), "Object 1/content.xml": content.format(office, "Fares")}
+    )
+    assert text_of(read({"a.odt": odt})) == "Halina.\n\nFares"
+
+
+def test_a_mail_of_alternatives_without_a_boundary_is_read(read):
+    mail = 'Subject: Fares\nContent-Type: multipart/alternative; boundary="x"\n\nHalina sails.\n'
+    assert "Halina sails." in text_of(read({"a.eml": mail.encode()}))
+
+
 def test_an_opendocument_text_has_its_mixed_paragraphs_notes_and_rows(read):
     names = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     names += 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '

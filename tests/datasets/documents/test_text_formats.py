@@ -106,6 +106,7 @@ def test_indented_and_fenced_prose_of_markdown_s_dialects_is_prose(read, markdow
         ("!!! note\n    Lund waits.\n", "Lund waits."),
         (":::tip[Fares]\nLund waits.\n:::\n", "Fares\n\nLund waits."),
         ('::: {.callout-note title="Fares"}\nLund waits.\n:::\n', "Fares\n\nLund waits."),
+        ('```python title="fares.py"\nLund = 1\n```\n', "fares.py\nLund = 1"),
         (":::{dropdown} Fares\n:open:\nLund waits.\n:::\n", "Fares\n\nLund waits."),
     ],
 )
