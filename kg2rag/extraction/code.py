@@ -33,6 +33,7 @@ SURE, ALONE, UNTYPED = 1.0, 0.7, 0.5
 """Confidence in what the code says; in the only definition of a name; in the only method of a name, of any object."""
 BUILTIN = frozenset[str]().union(*map(dir, (str, bytes, list, dict, set, tuple, int, float, BytesIO, TextIOWrapper)))
 """Names of methods that say nothing of the object."""
+SELF = frozenset({"self", "cls"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.ClassDef
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -350,24 +351,25 @@ class _Reader:
 
     def _meaning_of_attribute(self, node: ast.Attribute, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
         """A method of the class itself, a name of an imported module, or an attribute of a class: Circle(3).area."""
-        definitions = self.names.definitions
         owner = node.value
-        if isinstance(owner, ast.Name) and owner.id in ("self", "cls") and scope.in_class:
-            method = f"{scope.in_class}.{node.attr}"
-            return Meaning(method, SURE) if method in definitions else None
-        if isinstance(owner, ast.Name) and owner.id not in hidden and owner.id in self.imports:
+        if isinstance(owner, ast.Name) and owner.id in self.imports and owner.id not in (*hidden, *SELF):
             return self.names.imported(f"{self.imports[owner.id]}.{node.attr}")
-        if isinstance(owner, ast.Call):
-            meaning = self._meaning(owner.func, scope, hidden)
-            if meaning is None or meaning.name not in definitions or definitions[meaning.name].kind != "class":
-                return None
-        else:
-            meaning = self._meaning(owner, scope, hidden)
+        meaning = self._meaning_of_object(owner, scope, hidden)
         if meaning is None:
             return None
         attribute = f"{meaning.name}.{node.attr}"
-        is_possible = attribute in definitions or meaning.name not in definitions
+        is_possible = attribute in self.names.definitions or meaning.name not in self.names.definitions
         return Meaning(attribute, meaning.confidence) if is_possible else None
+
+    def _meaning_of_object(self, node: ast.expr, scope: _Definition, hidden: Collection[str]) -> Meaning | None:
+        """The class of `self` and of an object that a call makes; else the meaning of an expression."""
+        if isinstance(node, ast.Name) and node.id in SELF and scope.in_class:
+            return Meaning(scope.in_class, SURE)
+        if not isinstance(node, ast.Call):
+            return self._meaning(node, scope, hidden)
+        meaning = self._meaning(node.func, scope, hidden)
+        definition = self.names.definitions.get(meaning.name) if meaning else None
+        return meaning if definition and definition.kind == "class" else None
 
     def _guess(self, node: ast.expr, hidden: Collection[str]) -> Meaning | None:
         """The meaning of a call or a base class by its name only; None where several, or nothing, have that name.

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from kg2rag.extraction import Extraction, Extractor, Mention
-from kg2rag.extraction.importers import nearest_file
+from kg2rag.extraction.importers import nearest_file, triple_record
 from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file, nodes_file
 from kg2rag.extraction.importers.graphrag import GRAPH, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE, is_openie
@@ -49,22 +49,22 @@ class EntityMatching:
     def extract(self, corpus: Corpus) -> Extraction:
         """The source's extraction with the mentions found; `notes` counts the entities that were linked, and were not.
 
-        DataError where no entity at all is of any passage.
+        DataError if no entity, or only numbers, are in the passages.
         """
         extraction = self.source.extract(corpus)
         spellings = _spellings(extraction)
         placed = _placed_keys(extraction)
         wanted = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed}
         mentions = _find_mentions(wanted, corpus)
-        if not placed and not mentions:
+        linked = {mention.entity for mention in mentions}
+        if not placed and all(map(str.isdecimal, linked)):  # ids are numbers that a text may have, too
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
                 f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
-                f"{', '.join(map(repr, entities[:3]))}, is named in any of {len(corpus)}. Are the names spelled as in "
+                f"{', '.join(map(repr, entities[:3]))}, is a name in any of {len(corpus)}. Are the names spelled as in "
                 "the texts? If they are ids, put the table of nodes beside that of edges, as nodes.csv and edges.csv. "
                 "Else give triples a passage_id."
             )
-        linked = {mention.entity for mention in mentions}
         notes = dict(extraction.notes) | {
             "entities linked by name": len(linked),
             "entities that no passage names": len(set(wanted.values()) - linked),
@@ -208,19 +208,7 @@ def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
         value = value.to_dict("records")
     if not isinstance(value, list | tuple) or not value:
         return None
-    records: list[Mapping[str, Any]] = []
-    for triple in value:
-        record = _record(triple)
-        if record is None:
-            return None
-        records.append(record)
-    return tuple(records)
-
-
-def _record(triple: Any) -> Mapping[str, Any] | None:
-    """A triple that is a mapping, or a list of three, as a record; None of anything else."""
-    if isinstance(triple, Mapping):
-        return {str(name): plain(cell) for name, cell in triple.items()}
-    if isinstance(triple, list | tuple) and len(triple) == 3:
-        return dict(zip(("head", "relation", "tail"), triple, strict=True))
-    return None
+    records = list(map(triple_record, value))
+    if None in records:
+        return None
+    return tuple({str(name): plain(cell) for name, cell in record.items()} for record in records if record)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from kg2rag.extraction.importers.strengths import number_of
+from kg2rag.extraction.importers.field_names import columns_with, joined, relation_of, values_of
+from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, filled_strengths, is_missing, number_of
 from kg2rag.text.records import DataError, Record, existing, file_fingerprint, wrong
+from kg2rag.types import Triple
+
+MAX_STRENGTH = 10.0
+MAX_CONFIDENCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,43 +63,104 @@ def nearest_file(folder: Path, *names: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Row:
-    """A record and its place, from 1. Of several names for one field, the first that the record has counts."""
+    """A record and its place, from 1.
+
+    `value`, `string`, `unquoted` and `strings` take the names of columns: the first that the record has counts. `text`,
+    `joined`, `number` and `relation` take a field of `field_names`: the first column that is not blank counts.
+    """
 
     file: Path | str
     place: int
     record: Record
 
     def value(self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str) -> Any:
-        """A field of one of these types; None where it is null or missing."""
+        """A value of one of these types; None if it is null or missing."""
         value = next((self.record[name] for name in names if name in self.record), None)
         if value is not None and not isinstance(value, kinds):
             wrong(self.file, self.place, names[0], value, needed)
         return value
 
     def string(self, *names: str) -> str:
-        """A field as it is; "" where it is null or missing."""
+        """A string as it is; "" if it is null or missing."""
         return self.value(names, str, "a string") or ""
 
     def unquoted(self, *names: str) -> str:
-        """A field without quotation marks around it, see `unquoted`."""
+        """A string without quotation marks around it, see `unquoted`."""
         return unquoted(self.string(*names))
 
-    def number(self, name: str) -> float | None:
-        """A field as a number, also where it is written as text; None where it is null or missing."""
-        value = self.record.get(name)
-        if value is None:
-            return None
-        number = number_of(value)
-        if number is None:
-            wrong(self.file, self.place, name, value, "a number")
-        return number
-
     def strings(self, name: str) -> tuple[str, ...]:
-        """A list of strings, each once; none where it is null or missing."""
+        """A list of strings, each once; none if it is null or missing."""
         value = self.value((name,), list, "a list of strings") or []
         if not all(isinstance(member, str) for member in value):
             wrong(self.file, self.place, name, value, "a list of strings")
         return tuple(dict.fromkeys(value))
+
+    def text(self, field: str) -> str:
+        """A stripped string, or a number as one; "" if it is missing."""
+        for column, value in columns_with(field, self.record).items():
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                wrong(self.file, self.place, column, value, "a string")
+            value = int(value) if isinstance(value, float) and value.is_integer() else value
+            return sys.intern(str(value).strip())  # names and passages occur in many rows
+        return ""
+
+    def joined(self, field: str) -> str:
+        """A value of any type as text, the members of a list between semicolons; "" if it is missing."""
+        return next((joined(value, "; ") for value in values_of(field, self.record)), "")
+
+    def number(self, field: str, greatest: float | None = None) -> float | None:
+        """A number, also one written as text; above 0 if `greatest` is its limit. None if it is missing."""
+        for column, value in columns_with(field, self.record).items():
+            number = number_of(value)
+            if is_missing(value):
+                return None
+            if number is None:
+                wrong(self.file, self.place, column, value, "a number")
+            if greatest is not None and not 0 < number <= greatest:
+                wrong(self.file, self.place, column, value, f"above 0, at most {greatest:g}")
+            return number
+        return None
+
+    @property
+    def relation(self) -> str:
+        """The name of the relation; "" if it is missing."""
+        return sys.intern(relation_of(self.record))
+
+    def statement(self, head: str, tail: str, passage_id: str) -> Statement:
+        """The triple that the record states between two entities."""
+        confidence = self.number("confidence", MAX_CONFIDENCE)
+        triple = Triple(
+            head,
+            self.relation or "related to",
+            tail,
+            passage_id,
+            DEFAULT_STRENGTH,
+            1.0 if confidence is None else confidence,
+            self.joined("description"),
+        )
+        return Statement(triple, self.number("strength", MAX_STRENGTH), self.number("weight"))
+
+
+class Statement(NamedTuple):
+    """A triple of the default strength; `strength` and `weight` are as the source has them, None if it has none."""
+
+    triple: Triple
+    strength: float | None
+    weight: float | None
+
+
+def triples_of(statements: Sequence[Statement], notes: Counter[str]) -> tuple[Triple, ...]:
+    """The triples with their strengths, see `filled_strengths`."""
+    strengths = filled_strengths([s.strength for s in statements], [s.weight for s in statements], notes)
+    pairs = zip(statements, strengths, strict=True)
+    return tuple(replace(statement.triple, strength=strength) for statement, strength in pairs)
+
+
+def triple_record(value: object) -> Record | None:
+    """A triple that is an object, or a list of head, relation and tail, as a record; None for anything else."""
+    if isinstance(value, list | tuple) and len(value) == 3:
+        return dict(zip(("head", "relation", "tail"), value, strict=True))
+    return value if isinstance(value, Mapping) else None
 
 
 def unquoted(value: str) -> str:

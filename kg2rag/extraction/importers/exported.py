@@ -34,7 +34,7 @@ class Relation(NamedTuple):
 
 
 def extraction_of(
-    entities: Iterable[tuple[Entity, Sequence[str]]],
+    entities: Sequence[tuple[Entity, Sequence[str]]],
     relations: Sequence[Relation],
     chunks: ChunkMap,
     notes: Counter[str],
@@ -44,16 +44,19 @@ def extraction_of(
     A relation becomes one triple for each passage that states it; its weight is a sum over all its statements, see
     `strengths`. `notes` counts entities without a name, which are left out with their relations.
     """
-    named_entities: list[Entity] = []
+    named = [(entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)]
+    notes["blank entities, left out"] = len(entities) - len(named)
     mentions: list[Mention] = []
-    for entity, chunk_ids in entities:
-        if not entity_key(entity.name):
-            notes["blank entities, left out"] += 1
-            continue
+    for entity, chunk_ids in named:
         passages = chunks.passages(chunk_ids, [entity.name], "entities", notes)
         notes["entities of no known passage"] += not passages
-        named_entities.append(entity)
         mentions += (Mention(entity.name, passage) for passage in passages)
+    triples = _triples(relations, chunks, notes)
+    return Extraction(triples, tuple(mentions), tuple(entity for entity, _ in named), notes)
+
+
+def _triples(relations: Sequence[Relation], chunks: ChunkMap, notes: Counter[str]) -> tuple[Triple, ...]:
+    """The triples of the relations between entities with names."""
     named = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
     notes["relations of blank entities, left out"] = len(relations) - len(named)
     triples: list[Triple] = []
@@ -63,7 +66,7 @@ def extraction_of(
         notes["relations of no known passage, kept without one"] += not passages
         fact = relation.head, relation.name or "related to", relation.tail
         triples += (Triple(*fact, passage, strength, description=relation.description) for passage in passages or [""])
-    return Extraction(tuple(triples), tuple(mentions), tuple(named_entities), notes)
+    return tuple(triples)
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,11 @@ class ChunkMap:
         rows = _equal(chunks, corpus)
         notes["chunks that are passages"] = len(rows)
         others = {id_: text for id_, text in chunks.items() if id_ not in rows}
-        laid, percent = lay(others, corpus)
         if others:
+            laid, percent = _laid(others, corpus)
             notes["chunks laid on passages by the words that they share in order"] = len(laid)
             notes["percent of the words of other chunks that passages have"] = percent
-        rows |= laid
+            rows |= laid
         if not rows:
             first = next((f" (first: {id_!r}, {text[:60]!r})" for id_, text in chunks.items()), "")
             raise DataError(
@@ -147,13 +150,13 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def lay(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int]], int]:
+def _laid(chunks: Mapping[str, str], corpus: Corpus) -> tuple[dict[str, list[int]], int]:
     """The passages that share words in order with chunks, id -> text; and the percentage of the words that they have.
 
     A chunk that shares none is left out.
     """
     ids = list(chunks)
-    aligned = align(list(chunks.values()), corpus.table["text"].to_pylist() if ids else [])
+    aligned = align(list(chunks.values()), corpus.table["text"].to_pylist())
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for chunk, row in zip(aligned.chunks.tolist(), aligned.passages.tolist(), strict=True):
         rows[ids[chunk]].append(row)

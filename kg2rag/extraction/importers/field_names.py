@@ -1,9 +1,9 @@
 """Columns and attributes as other tools call them -> the fields that are read here.
 
 Case and separators do not count: "Edge Label", "edge_label" and ":EdgeLabel" are one name; nor do the types that Neo4j
-adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of pandas, networkx, Gephi, yEd, Cytoscape, Neo4j
-(APOC, browser and admin import), Neptune, KGTK, KGX, PrimeKG, Graphiti, MCP's memory, LangChain, LlamaIndex, GraphRAG
-and LightRAG. Ours: the order in which they count, from the most to the least specific.
+adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of pandas, networkx, Gephi, yEd, Cytoscape, Pajek,
+Neo4j (APOC, browser and admin import), Neptune, KGTK, KGX, PrimeKG, Wikidata's SPARQL, Graphiti, MCP's memory,
+LangChain, LlamaIndex, GraphRAG and LightRAG. Ours: the order in which they count, from the most to the least specific.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from functools import lru_cache
 from typing import Any
 
 _NAMES = """
-head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity fromname fromentity
+head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity srcentity node1label
+    fromname fromentity slabel
     startname xname head subject subj source src from start startnode node1 entity1 arg1 concept1 term1 item1 sourcenode
-    fromnode startentity origin parent h s u subjectid headid sourceid srcid fromid startid startnodeid sourcenodeuuid
+    fromnode startentity origin parent h s u subjectid headid srcid sourceid fromid startid startnodeid sourcenodeuuid
     quelle sujet sujeto origen
-tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity toname toentity endname
+tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity tgtentity node2label
+    toname toentity olabel endname
     yname tail object obj target tgt to end endnode node2 entity2 arg2 concept2 term2 item2 dst dest destination
-    targetnode tonode endentity child t o v objectid tailid targetid tgtid dstid toid endid endnodeid targetnodeuuid
+    targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid targetnodeuuid
     ziel cible objet objeto destino
-relation: predicatelabel predicatename relationlabel displayrelation relation predicate relationship rel relationtype
-    relationshiptype reltype relationname relationshipname relname edgelabel edgetype property interaction
-    sharedinteraction verb r p label labels type types typer name keywords title link edge beziehung relación relacion
+relation: labellabel plabel predicatelabel predicatename relationlabel displayrelation relation predicate relationship
+    rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
+    interaction sharedinteraction verb r p l label labels type types typer name keywords title link edge beziehung
+    relación relacion
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
 weight: weight weights edgeweight
@@ -45,7 +48,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     field: tuple(names.split()) for field, names in re.findall(r"^(\w+): (.*(?:\n .*)*)", _NAMES, re.MULTILINE)
 }
 """Field -> its names, folded; of several that a record has, the first counts."""
-DIRECTIONS = frozenset({"directed", "undirected", "mutual"})
+DIRECTIONS = frozenset(
+    {"directed", "undirected", "mutual", "orienté", "non orienté", "dirigé", "non dirigé", "gerichtet", "ungerichtet"}
+)
 """What the column "Type" of Gephi's edges holds: it names no relation."""
 _SEPARATOR = re.compile(r"[\W_]+")
 _NEO4J_ROLE = re.compile(r".*:(ID|START_ID|END_ID|LABEL|TYPE)(?:\(.*\))?")
@@ -79,9 +84,19 @@ def columns_of(field: str, columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(by_name[name] for name in FIELDS[field] if name in by_name)
 
 
+def columns_with(field: str, record: Mapping[Any, Any]) -> dict[str, Any]:
+    """The columns that a record has for a field and their values, the most specific first, without null and blank ones.
+
+    >>> columns_with("name", {"fullName": "Ida Berg", "name": " ", "label": "Person"})
+    {'fullName': 'Ida Berg'}
+    """
+    columns = columns_of(field, tuple(column for column in record if isinstance(column, str)))
+    return {column: record[column] for column in columns if not _is_blank(record[column])}
+
+
 def values_of(field: str, record: Mapping[Any, Any]) -> list[Any]:
-    """The values that a record has for a field, the most specific first; null and blank ones are left out."""
-    return [record[column] for column in _filled(field, record)]
+    """The values of `columns_with`."""
+    return list(columns_with(field, record).values())
 
 
 def relation_of(record: Mapping[Any, Any]) -> str:
@@ -90,18 +105,16 @@ def relation_of(record: Mapping[Any, Any]) -> str:
     >>> relation_of({"Source": "a", "Type": "Directed", "Edge Label": "steers"}), relation_of({"type": "Undirected"})
     ('steers', '')
     """
-    for column in _filled("relation", record):
-        value = record[column]
-        name = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        if folded(column) != "type" or name.strip().casefold() not in DIRECTIONS:
+    for column, value in columns_with("relation", record).items():
+        name = joined(value, ", ").strip()
+        if folded(column) != "type" or name.casefold() not in DIRECTIONS:
             return name
     return ""
 
 
-def _filled(field: str, record: Mapping[Any, Any]) -> list[str]:
-    """The columns of a field whose values are not null or blank."""
-    columns = columns_of(field, tuple(column for column in record if isinstance(column, str)))
-    return [column for column in columns if not _is_blank(record[column])]
+def joined(value: object, separator: str) -> str:
+    """A value as text; the members of a list between separators."""
+    return separator.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _is_blank(value: Any) -> bool:

@@ -16,13 +16,8 @@ from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource
-from kg2rag.extraction.importers.json_graph import (
-    EDGE_TYPES,
-    NODE_TYPES,
-    graph_of_json,
-    read_json_graph,
-    read_json_values,
-)
+from kg2rag.extraction.importers.field_names import values_of
+from kg2rag.extraction.importers.json_graph import graph_of_json, is_part, read_json_graph, read_json_values
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.text.records import DataError, Record, decode, delimiter_of, quote, read_delimited, read_jsonl, reading
 from kg2rag.types import Corpus
@@ -48,7 +43,7 @@ class GraphFile(FileSource):
         with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
     """
 
-    kind: ClassVar[str] = "graphml-5"
+    kind: ClassVar[str] = "graphml-6"
     wanted: ClassVar[str] = "a graph as GraphML, GEXF, GML, SIF or JSON, or tables of edges and nodes"
 
     def files(self) -> Mapping[str, Path]:
@@ -100,7 +95,9 @@ def read_graphml(file: Path) -> nx.Graph:
         for end in (edge.get("source"), edge.get("target")):
             if end is None or end not in nodes:
                 raise DataError(f"{file}: edge {number} has the end {quote(end)}, which is the id of no node.")
-    _declare_keys(tree)
+    namespace = tree.tag[: tree.tag.find("}") + 1]
+    _add_edge_labels(tree, namespace)
+    _declare_keys(tree, namespace)
     with reading(file, "Is it GraphML that networkx reads?"):
         try:
             return nx.parse_graphml(ElementTree.tostring(tree, encoding="unicode"))
@@ -108,24 +105,24 @@ def read_graphml(file: Path) -> nx.Graph:
             raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
 
 
-def _declare_keys(tree: ElementTree.Element) -> None:
-    """Declare the keys that data uses and the file does not; an unknown type of a key is a string.
-
-    A label that is an attribute of an edge's element, as APOC writes it, becomes data.
-    """
-    namespace = tree.tag.partition("}")[0] + "}" if "}" in tree.tag else ""
-    keys = {key.get("id") for key in tree.iterfind("{*}key")}
+def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
+    """Add a label that is an attribute of an edge's element, as APOC writes it, to the data of the edge."""
     for edge in tree.iterfind(".//{*}edge"):
-        if edge.get("label") and not any(data.get("key") == "label" for data in edge.iterfind("{*}data")):
+        keys = {data.get("key") for data in edge.iterfind("{*}data")}
+        if edge.get("label") and "label" not in keys:
             ElementTree.SubElement(edge, f"{namespace}data", {"key": "label"}).text = edge.get("label")
+
+
+def _declare_keys(tree: ElementTree.Element, namespace: str) -> None:
+    """Declare the keys that data uses and the file does not; an unknown type of a key is a string."""
     for key in tree.iterfind("{*}key"):
         if key.get("yfiles.type") is None and key.get("attr.type") not in _TYPES:
             key.set("attr.type", "string")
+    declared = {None, *(key.get("id") for key in tree.iterfind("{*}key"))}
     for name in dict.fromkeys(data.get("key") for data in tree.iterfind(".//{*}data")):
-        if name is not None and name not in keys:
-            key = ElementTree.Element(f"{namespace}key", {"id": name, "for": "all", "attr.name": name})
-            key.set("attr.type", "string")
-            tree.insert(0, key)
+        if name not in declared:
+            attributes = {"id": str(name), "for": "all", "attr.name": str(name), "attr.type": "string"}
+            tree.insert(0, ElementTree.Element(f"{namespace}key", attributes))
 
 
 def read_gexf(file: Path) -> nx.Graph:
@@ -244,7 +241,8 @@ def is_graph_file(file: Path) -> bool:
         return graph_of_json(read_json_values(file), file) is not None
     if suffix == ".jsonl":
         _, first = next(read_jsonl(file), (0, {}))
-        return first.get("type") in (*NODE_TYPES, *EDGE_TYPES)
+        is_triple = isinstance(next(iter(values_of("head", first)), None), str)
+        return is_part(first) or (not is_triple and graph_of_json(first, file) is not None)
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
         return {"_id", "_start", "_end"} <= set(map(_apoc_column, first)) or nodes_file(file) is not None

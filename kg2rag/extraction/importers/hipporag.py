@@ -1,8 +1,8 @@
 """HippoRAG's OpenIE file -> triples and mentions of the corpus.
 
 The file is one JSON object, `{"docs": [{"title", "text", "passage", "extracted_entities", "extracted_triples"}, …]}`;
-`title` and `text` are missing in some versions. A document is the passage whose contents (title, line break, text) are
-exactly its own; another is laid on the passages with which it shares words in order, see `alignment`. Theirs: lists
+`title` and `text` are missing in some versions, and count before `passage` in others. A document is a chunk, see
+`exported`. Theirs: lists
 that are not three long, and exact duplicates within a document, are dropped. Ours: so are triples with a blank or non-
 string part, and the extracted entities, unused in HippoRAG 2, become mentions.
 """
@@ -10,14 +10,14 @@ string part, and the extracted entities, unused in HippoRAG 2, become mentions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.extraction.importers import FileSource
-from kg2rag.extraction.importers.exported import ChunkMap, lay
+from kg2rag.extraction.importers.exported import ChunkMap
 from kg2rag.extraction.importers.json_graph import read_json_values
 from kg2rag.text.records import DataError, read_json, text, wrong
 from kg2rag.types import Corpus, Triple
@@ -50,18 +50,16 @@ class HippoRAGOpenIE(FileSource):
         if not isinstance(documents, list):
             raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         notes: Counter[str] = Counter()
-        records = [self._checked(document, number) for number, document in enumerate(documents, start=1)]
+        records = {f"record {n}": self._checked(document, n) for n, document in enumerate(documents, start=1)}
         chunks = self._chunks(records, corpus, notes)
         triples: list[Triple] = []
         mentions: list[Mention] = []
-        for number, record in enumerate(records, start=1):
-            chunk = str(number)
-            names = _names(record["extracted_entities"], notes)
-            for head, relation, tail in _facts(record["extracted_triples"], notes):
-                passages = chunks.passages([chunk], [head, tail], "triples", notes)
+        for record, document in records.items():
+            for head, relation, tail in _facts(document["extracted_triples"], notes):
+                passages = chunks.passages([record], [head, tail], "triples", notes)
                 triples += (Triple(head, relation, tail, passage_id=passage) for passage in passages)
-            for name in names:
-                passages = chunks.passages([chunk], [name], "entities", notes)
+            for name in _names(document["extracted_entities"], notes):
+                passages = chunks.passages([record], [name], "entities", notes)
                 mentions += (Mention(name, passage) for passage in passages)
         return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
@@ -69,7 +67,7 @@ class HippoRAGOpenIE(FileSource):
         """A document with a text in `passage`; DataError where a field is missing or of another type."""
         if not isinstance(document, dict):
             wrong(self.path, number, "document", document, "an object")
-        if "title" in document and "text" in document and "passage" not in document:
+        if "title" in document and "text" in document:
             title, body = (text(document, field, self.path, number) for field in ("title", "text"))
             document = {**document, "passage": f"{title}\n{body}"}
         text(document, "passage", self.path, number)
@@ -79,42 +77,18 @@ class HippoRAGOpenIE(FileSource):
         checked: Mapping[str, Any] = document
         return checked
 
-    def _chunks(self, records: Sequence[Mapping[str, Any]], corpus: Corpus, notes: Counter[str]) -> ChunkMap:
-        """The passages of each document, by its number: those of equal contents, else those that share its words."""
-        rows_of: dict[str, list[int]] = {}
-        for row, contents in enumerate(corpus.contents):
-            rows_of.setdefault(contents, []).append(row)
-        rows: dict[str, list[int]] = {}
-        others: dict[str, str] = {}
-        for number, record in enumerate(records, start=1):
-            contents = f"{record.get('title')}\n{record.get('text')}"
-            equal = rows_of.get(contents) or rows_of.get(record["passage"])
-            if equal:
-                rows[str(number)] = equal
-            else:
-                others[str(number)] = record["passage"]
-        laid, percent = lay(others, corpus)
-        strangers = [chunk for chunk in others if chunk not in laid]
-        if strangers and not self.partial:
-            self._refuse(strangers[0], records)
-        if not rows and not laid:
-            raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
-        rows |= laid
-        notes["documents outside the corpus"] = len(strangers)
-        notes["documents laid on passages by the words that they share in order"] = len(laid)
-        notes["percent of the words of other documents that passages have"] = percent
-        placed = {row for document_rows in rows.values() for row in document_rows}
-        notes["passages without a document"] = len(corpus) - len(placed)
-        return ChunkMap(corpus, {str(number): rows.get(str(number), []) for number in range(1, len(records) + 1)})
-
-    def _refuse(self, chunk: str, records: Sequence[Mapping[str, Any]]) -> NoReturn:
-        """DataError for a document that is no passage."""
-        record = records[int(chunk) - 1]
-        title = record.get("title") or record["passage"].partition("\n")[0]
-        raise DataError(
-            f"{self.path}, record {chunk} ({title!r}) is no passage of the corpus. "
-            "Load the corpus it was made from, or allow it with partial=True."
-        )
+    def _chunks(self, records: Mapping[str, Mapping[str, Any]], corpus: Corpus, notes: Counter[str]) -> ChunkMap:
+        """The passages of each document; DataError for a document without any, unless `partial`."""
+        texts = {record: document["passage"] for record, document in records.items()}
+        chunks = ChunkMap.of(texts, corpus, self.path, notes)
+        for record, document in records.items():
+            if not (chunks.rows[record] or self.partial):
+                title = document.get("title") or document["passage"].partition("\n")[0]
+                raise DataError(
+                    f"{self.path}, {record} ({title!r}) is no passage of the corpus. "
+                    "Load the corpus it was made from, or allow it with partial=True."
+                )
+        return chunks
 
 
 def is_openie(file: Path) -> bool:

@@ -1,17 +1,19 @@
 """Graphs as JSON -> networkx: nodes, and the edges between them.
 
 Read are node-link and adjacency data of networkx (`links` of old releases, `edges` of new ones; ends by id, or by place
-as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX), the JSON Graph Format (`graph`, `metadata`), Neo4j
-(APOC's JSON Lines, list, or `nodes` and `rels`; rows and paths of the browser; answers of the HTTP API), MCP's memory,
-and graphs of LangChain and LlamaIndex, also as a list of graphs.
+as D3 and networkx 1 have them), Cytoscape (`elements`, `data`, CX, CX2), the JSON Graph Format (`graph`, `metadata`),
+Neo4j (APOC's JSON Lines, list, or `nodes` and `rels`; rows and paths of the browser; answers of the HTTP API), MCP's
+memory, and graphs of LangChain and LlamaIndex, also as a list of graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kg2rag.extraction.importers import triple_record
 from kg2rag.extraction.importers.field_names import columns_of, values_of
 from kg2rag.text.records import DataError, Record, decode, parse_json, quote
 
@@ -35,11 +37,6 @@ class Parts(NamedTuple):
 
     nodes: list[Record]
     edges: list[Record]
-
-    def add(self, other: Parts) -> None:
-        """Append the nodes and edges of another value."""
-        self.nodes.extend(other.nodes)
-        self.edges.extend(other.edges)
 
 
 def read_json_values(file: Path) -> Any:
@@ -76,38 +73,71 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
         _add_node(graph, _key(node, place), node, file)
     key_of = _keys_by_end(graph, edges)
     for number, edge in enumerate(edges, start=1):
-        ends = []
-        for field in ("head", "tail"):
-            known = [key_of[end] for end in _ends(edge, field) if end in key_of]
-            if not known:
-                columns = ", ".join(edge) or "none"
-                raise DataError(f"{file}, edge {number}: no node is its {field}: {quote(edge)}. Its fields: {columns}.")
-            ends.append(known[0])
-        graph.add_edge(ends[0], ends[1], **_attributes(edge))
+        head, tail = (_node_at(edge, field, key_of, f"{file}, edge {number}") for field in ("head", "tail"))
+        graph.add_edges_from([(head, tail, _attributes(edge))])
     return graph
+
+
+def _node_at(edge: Record, field: str, key_of: Mapping[Hashable, Hashable], where: str) -> Hashable:
+    """The node at the head or tail of an edge."""
+    for end in _ends(edge, field):
+        if end in key_of:
+            return key_of[end]
+    raise DataError(f"{where}: no node is its {field}: {quote(edge)}. Its fields: {', '.join(edge) or 'none'}.")
 
 
 def _parts(value: Any, file: Path, depth: int) -> Parts:
     """The nodes and edges in a value, at any depth."""
-    parts = Parts([], [])
-    if isinstance(value, list) and depth:
+    if isinstance(value, list):
         _refuse_mixture(value, file)
-        for member in value:
-            parts.add(_parts(member, file, depth - 1))
-    elif isinstance(value, Mapping) and depth:
-        wrapped = _wrapped(value)
-        if wrapped is not None:
-            return _parts(wrapped, file, depth - 1)
-        if _is_edge(value):
-            edges = [_flat(value)]
-            return Parts(_end_objects(edges), edges)
-        if _is_node(value):
-            return Parts([_flat(value)], [])
-        parts = _collections(value)
-        if not parts.nodes and not parts.edges:
-            for member in value.values():
-                parts.add(_parts(member, file, depth - 1))
-    return parts
+        return _joined_parts(_cx2_aspects(value), file, depth)
+    if not isinstance(value, Mapping):
+        return Parts([], [])
+    if _is_edge(value):
+        edges = [_flat(value)]
+        return Parts(_end_objects(edges), edges)
+    if _is_node(value):
+        return Parts([_flat(value)], [])
+    parts = _collections(value)
+    return parts if parts.nodes or parts.edges else _joined_parts(value.values(), file, depth)
+
+
+def _joined_parts(values: Iterable[Any], file: Path, depth: int) -> Parts:
+    """The nodes and edges in several values, down to a depth."""
+    joined = Parts([], [])
+    for value in values if depth else ():
+        parts = _parts(value, file, depth - 1)
+        joined.nodes.extend(parts.nodes)
+        joined.edges.extend(parts.edges)
+    return joined
+
+
+def _cx2_aspects(values: list[Any]) -> list[Any]:
+    """The aspects of Cytoscape's CX2 without its declarations, which the attributes follow; other lists as they are.
+
+    A declaration may abbreviate an attribute ("a": "n") and give it a default ("v").
+    """
+    if not (values and isinstance(values[0], Mapping) and "CXVersion" in values[0]):
+        return values
+    declared: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
+    for aspect in values:
+        for declarations in aspect.get("attributeDeclarations", ()):
+            for kind in declared:
+                declared[kind] |= declarations.get(kind, {})
+    return [
+        {kind: [_cx2_part(part, declared[kind]) for part in aspect[kind]]}
+        for aspect in values
+        for kind in declared
+        if kind in aspect
+    ]
+
+
+def _cx2_part(part: Mapping[str, Any], declared: Mapping[str, Any]) -> Record:
+    """A node or edge of CX2 with the full names of its attributes, and the defaults of those that it lacks."""
+    names = {declaration.get("a", name): name for name, declaration in declared.items()}
+    defaults = {name: declaration["v"] for name, declaration in declared.items() if "v" in declaration}
+    attributes = {names.get(name, name): value for name, value in part.get("v", {}).items()}
+    return {**part, "v": {**defaults, **attributes}}
 
 
 def _refuse_mixture(values: list[Any], file: Path) -> None:
@@ -118,41 +148,35 @@ def _refuse_mixture(values: list[Any], file: Path) -> None:
         raise DataError(f"{file}, record {number}: neither a node nor an edge: {quote(values[number - 1])}.")
 
 
-def _wrapped(value: Record) -> Any:
-    """What Cytoscape, the JSON Graph Format and Neo4j's HTTP API put around a graph; None where there is nothing."""
-    for name in ("elements", "graph"):
-        inner = value.get(name)
-        if isinstance(inner, Mapping) and inner.keys() & {*NODES, *EDGES}:
-            return inner
-        if isinstance(inner, list) and inner and all(isinstance(member, Mapping) for member in inner):
-            return inner
-    return None
-
-
 def _is_edge(value: Any) -> bool:
     """Whether a member of a list is an edge: by its type, or with two ends and an object of attributes."""
-    if not isinstance(value, Mapping) or "segments" in value or isinstance(value.get("relationship"), Mapping):
+    if not isinstance(value, Mapping) or "segments" in value or _has_object(value, "relationship"):
         return False  # a path of Neo4j, or a segment of one, holds nodes and edges
-    if value.get("type") in EDGE_TYPES:
-        return True
-    inner = value["data"] if isinstance(value.get("data"), Mapping) else value
-    ends = [inner[column] for field in ("head", "tail") for column in columns_of(field, _columns(inner))[:1]]
-    has_objects = any(isinstance(value.get(name), Mapping) for name in ("data", "properties", "attributes"))
-    is_labelled = isinstance(value.get("labels"), list)  # a node of Neo4j may have a property "start"
-    return len(ends) == 2 and not is_labelled and (has_objects or any(isinstance(end, Mapping) for end in ends))
+    if isinstance(value.get("labels"), list):
+        return False  # a node of Neo4j may have a property "start"
+    inner = value["data"] if _has_object(value, "data") else value
+    ends = [column for field in ("head", "tail") for column in columns_of(field, _columns(inner))[:1]]
+    has_objects = _has_object(value, "data", "properties", "attributes") or _has_object(inner, *ends)
+    return value.get("type") in EDGE_TYPES or (len(ends) == 2 and has_objects)
 
 
 def _is_node(value: Any) -> bool:
     """Whether a member of a list is a node: by its type, by Neo4j's labels, or with an id in Cytoscape's `data`."""
-    if not isinstance(value, Mapping):
-        return False
-    has_properties = isinstance(value.get("properties"), Mapping)
-    data = value.get("data")
-    return (
-        value.get("type") in NODE_TYPES
-        or (isinstance(value.get("labels"), list) and has_properties)
-        or (isinstance(data, Mapping) and "id" in data)
-    )
+    if not isinstance(value, Mapping) or "elements" in value:
+        return False  # a network of Cytoscape has `data` beside its elements
+    if isinstance(value.get("labels"), list) and _has_object(value, "properties"):
+        return True
+    return value.get("type") in NODE_TYPES or (_has_object(value, "data") and "id" in value["data"])
+
+
+def is_part(value: Record) -> bool:
+    """Whether a record is a node or an edge by its type."""
+    return value.get("type") in (*NODE_TYPES, *EDGE_TYPES)
+
+
+def _has_object(value: Mapping[str, Any], *names: str) -> bool:
+    """Whether a record has an object under one of these names."""
+    return any(isinstance(value.get(name), Mapping) for name in names)
 
 
 def _collections(value: Record) -> Parts:
@@ -160,15 +184,13 @@ def _collections(value: Record) -> Parts:
     nodes = [_flat(node) for name in NODES for node in _members(value.get(name))]
     edges: list[Record] = []
     for name in EDGES:
-        members = list(_members(value.get(name)))
-        if all(isinstance(member, Mapping) or (isinstance(member, list) and len(member) == 3) for member in members):
-            edges += [_edge_record(member) for member in members]
+        records = list(map(triple_record, _members(value.get(name))))
+        if None not in records:
+            edges += map(_flat, records)
     adjacency = value.get("adjacency")
     if isinstance(adjacency, list):
         for node, neighbours in zip(nodes, adjacency, strict=False):
-            edges += [
-                {**neighbour, "source": node.get("id"), "target": neighbour.get("id")} for neighbour in neighbours
-            ]
+            edges += [{**edge, "source": node.get("id"), "target": edge.get("id")} for edge in neighbours]
     return Parts([*nodes, *_end_objects(edges)], edges)
 
 
@@ -181,29 +203,20 @@ def _members(collection: Any) -> Iterator[Any]:
             yield {"id": id_, **member} if isinstance(member, Mapping) else {"id": id_, "name": member}
 
 
-def _edge_record(member: Any) -> Record:
-    """An edge that is an object, or a list of head, relation and tail."""
-    if isinstance(member, list):
-        return dict(zip(("head", "relation", "tail"), member, strict=True))
-    return _flat(member)
-
-
 def _flat(record: Any) -> Record:
     """A node or edge with the attributes of its inner objects beside its own, without APOC's type "node"."""
     if not isinstance(record, Mapping):
         return {"id": record}
     if "@id" in record:
         record = {CX_NAMES.get(name, name): value for name, value in record.items()}
-    flat = {name: value for name, value in record.items() if name not in NESTED or not isinstance(value, Mapping)}
-    if flat.get("type") in (*NODE_TYPES, *EDGE_TYPES):
+    inner = {name: record[name] for name in NESTED if _has_object(record, name)}
+    flat = {name: value for name, value in record.items() if name not in inner}
+    if is_part(flat):
         del flat["type"]
-    for name in NESTED:
-        inner = record.get(name)
-        if isinstance(inner, Mapping):
-            flat = {**inner, **flat}
-            if "id" in inner and name == "properties" and isinstance(inner["id"], str):
-                flat["entity_id"] = inner["id"]  # LangChain and LlamaIndex name nodes so in Neo4j
-    return flat
+    entity_id = inner.get("properties", {}).get("id")
+    if isinstance(entity_id, str):
+        flat["entity_id"] = entity_id  # LangChain and LlamaIndex name nodes so in Neo4j
+    return dict(ChainMap(flat, *inner.values()))
 
 
 def _end_objects(edges: list[Record]) -> list[Record]:
@@ -239,17 +252,16 @@ def _key(node: Record, place: int | None) -> Hashable:
 
 
 def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashable]:
-    """What edges may have as an end -> the node: its id, also as text, its name, or its place.
+    """What edges may have as an end -> the node: its id, also as text, its name, its caption, or its place.
 
     D3 and networkx 1 count places: then some number is no id.
     """
     key_of: dict[Hashable, Hashable] = {key: key for key in graph}
-    for key, data in graph.nodes(data=True):
-        for name in (str(key), *values_of("name", data)):
-            if isinstance(name, str):
+    for field in ("name", "caption"):
+        for key, data in graph.nodes(data=True):
+            for name in map(str, (key, *values_of(field, data))):
                 key_of.setdefault(name, key)
-    ends = [end for edge in edges for field in ("head", "tail") for end in _ends(edge, field)[:1]]
-    if any(isinstance(end, int) and end not in graph for end in ends):
+    if any(isinstance(node["id"], int) and node["id"] not in graph for node in _nodes_of_ends(edges)):
         key_of |= dict(enumerate(graph))
     return key_of
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.importers import Row
-from kg2rag.extraction.importers.field_names import folded, relation_of, values_of
-from kg2rag.extraction.importers.strengths import filled_strengths, is_missing, number_of
+from kg2rag.extraction.importers import Row, Statement, triples_of
+from kg2rag.extraction.importers.field_names import columns_of, columns_with, relation_of, values_of
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import DataError, parse_json, wrong
 from kg2rag.types import Triple
@@ -37,37 +37,46 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     or an attribute of another type.
     """
     notes: Counter[str] = Counter()
-    passages = {
-        node: str(data.get("passage_id")) for node, data in graph.nodes(data=True) if data.get("kind") == "passage"
-    }
+    passages = {node: str(data.get("passage_id")) for node, data in graph.nodes(data=True) if _is_passage(data)}
     entities = _entities([item for item in graph.nodes(data=True) if item[0] not in passages], notes)
-    edges: list[Edge] = []
-    mentions: list[tuple[Mention, int]] = []
+    names = {node: entity.name for node, entity in entities.items()}
+    statements: list[tuple[int, Statement]] = []
+    mentions: list[Mention] = []
     for number, (head, tail, data) in enumerate(_edges(graph), start=1):
         row = Row(f"Edge {head!r} - {tail!r}", number, data)
-        if data.get("kind") == "mention":
+        if data.get("kind") == "mention" or head in passages or tail in passages:
             # An undirected graph may have its passage first.
             entity, passage = (tail, head) if head in passages else (head, tail)
-            if entity not in entities or passage not in passages:
-                raise DataError(f"{row.file} is of kind 'mention', and its ends are no entity and passage.")
-            mentions.append((Mention(entities[entity].name, passages[passage]), _whole_number(row, "count")))
-        elif head in passages or tail in passages:
-            raise DataError(f"{row.file} of a passage has a kind that is not 'mention'.")
-        elif head in entities and tail in entities:
-            edges.append(_edge(row, entities[head].name, entities[tail].name, notes))
+            mentions += _mentions(row, names.get(entity), passages.get(passage))
+        elif head in names and tail in names:
+            notes[NO_RELATION] += not row.relation
+            statement = row.statement(names[head], names[tail], str(data.get("passage_id", "")))
+            statements.append((_whole_number(row, "order"), statement))
         else:
             notes["edges of blank entities, left out"] += 1
-    triples = _triples(edges, notes)
+    statements.sort(key=itemgetter(0))  # networkx walks edges node by node
+    triples = triples_of([statement for _, statement in statements], notes)
     return Extraction(triples, _further_mentions(mentions, triples), tuple(entities.values()), notes)
 
 
-def _further_mentions(mentions: list[tuple[Mention, int]], triples: Iterable[Triple]) -> tuple[Mention, ...]:
-    """The mentions by their counts, without those that a graph counts by itself: the ends of triples."""
+def _mentions(row: Row, entity: str | None, passage_id: str | None) -> list[Mention]:
+    """The mentions that an edge counts; DataError unless it is of their kind, between an entity and a passage."""
+    if row.record.get("kind") != "mention" or entity is None or passage_id is None:
+        raise DataError(f"{row.file}: needed is an edge of kind 'mention', but its ends are no entity and passage.")
+    return [Mention(entity, passage_id)] * _whole_number(row, "count")
+
+
+def _further_mentions(mentions: list[Mention], triples: Iterable[Triple]) -> tuple[Mention, ...]:
+    """The mentions without those that a graph counts by itself: the ends of triples."""
     ends = Counter((end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail))
     further: list[Mention] = []
-    for mention, count in mentions:
+    for mention, count in Counter(mentions).items():
         further += [mention] * (count - ends[mention.entity, mention.passage_id])
     return tuple(further)
+
+
+def _is_passage(data: Attributes) -> bool:
+    return data.get("kind") == "passage"
 
 
 @dataclass(frozen=True)
@@ -95,23 +104,19 @@ class NameRule:
         return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), has_captions=not repeats)
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
-        """A node's name, and which attribute it is, "" for the node itself; the name is "" where all are blank."""
+        """A node's name, and which attribute it is, "" for the node itself; the name is "" if all are blank."""
         fields = ["name"]
         if self.has_captions and not self.ids_first:
             fields += ["caption", "id"]
-        for value in (value for field in fields for value in values_of(field, data)):
-            if isinstance(value, str):
-                return value, next(str(attribute) for attribute in data if data[attribute] is value)
-        if not self.ids_first and self._has_blank_name(data):
+        for field in fields:
+            for attribute, value in columns_with(field, data).items():
+                if isinstance(value, str):
+                    return value, attribute
+        if not self.ids_first and _has_text(fields, data):
             return "", ""
         if not isinstance(node, str):
             raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
         return node, ""
-
-    def _has_blank_name(self, data: Attributes) -> bool:
-        names = ("name", "title", "label") if self.has_captions else ("name",)
-        values = [value for attribute, value in data.items() if folded(attribute) in names]
-        return any(isinstance(value, str) and not value.strip() for value in values)
 
     def type_of(self, name: str, data: Attributes) -> str:
         """The first type of a node: of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
@@ -122,6 +127,12 @@ class NameRule:
             return ""
         labels = types[0] if isinstance(types[0], list | tuple) else [str(types[0]).strip(":")]
         return ", ".join(map(str, labels))
+
+
+def _has_text(fields: Iterable[str], data: Attributes) -> bool:
+    """Whether a column of these fields holds a text, also a blank one."""
+    columns = tuple(map(str, data))
+    return any(isinstance(data[column], str) for field in fields for column in columns_of(field, columns))
 
 
 def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> dict[Hashable, Entity]:
@@ -140,18 +151,13 @@ def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> 
             notes["blank entities, left out"] += 1
             continue
         n_named_by[attribute] += 1
-        entities[node] = Entity(name, rule.type_of(name, data), _text("node_description", data), aliases)
+        entities[node] = Entity(
+            name, rule.type_of(name, data), Row("", number, data).joined("node_description"), aliases
+        )
     if set(n_named_by) - {""}:
         for attribute, count in n_named_by.items():
             notes[f"entities named by {attribute or 'the id of the node'}"] = count
     return entities
-
-
-def _text(field: str, data: Attributes) -> str:
-    """The first value of a field as text, a list with semicolons; "" where it has none."""
-    for value in values_of(field, data)[:1]:
-        return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return ""
 
 
 def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
@@ -163,68 +169,15 @@ def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
     return tuple(aliases)
 
 
-class Edge(NamedTuple):
-    """An edge with the number of its triple; `weight` counts where `strength` is None."""
-
-    order: int
-    fact: tuple[str, str, str]
-    passage_id: str
-    strength: float | None
-    weight: float | None
-    confidence: float
-    description: str
-
-
 def _edges(graph: nx.Graph) -> Iterable[tuple[Hashable, Hashable, Attributes]]:
     """The ends and attributes of every edge; a key that is a word ("steers", no id such as "e1") is its relation."""
     if not graph.is_multigraph():
         yield from graph.edges(data=True)
         return
-    for head, tail, key, data in graph.edges(keys=True, data=True):
+    for head, tail, number, data in graph.edges(keys=True, data=True):
+        key = data.get("key", number)
         is_word = isinstance(key, str) and not any(map(str.isdigit, key))
         yield head, tail, data if not is_word or relation_of(data) else {**data, "relation": key}
-
-
-def _edge(row: Row, head: str, tail: str, notes: Counter[str]) -> Edge:
-    data = row.record
-    if data.get("kind") == "triple":
-        relation = str(data["relation"])
-        description = str(data.get("description", ""))
-    else:
-        relation = relation_of(data)
-        description = _text("description", data)
-    notes[NO_RELATION] += not relation
-    confidence = _number(row, "confidence")
-    return Edge(
-        order=_whole_number(row, "order"),
-        fact=(head, relation or "related to", tail),
-        passage_id=str(data.get("passage_id", "")),
-        strength=_number(row, "strength"),
-        weight=_number(row, "weight"),
-        confidence=1.0 if confidence is None else confidence,
-        description=description,
-    )
-
-
-def _triples(edges: list[Edge], notes: Counter[str]) -> tuple[Triple, ...]:
-    """The triples, in their own order: networkx walks edges node by node."""
-    strengths = filled_strengths([edge.strength for edge in edges], [edge.weight for edge in edges], notes)
-    numbered = []
-    for edge, strength in zip(edges, strengths, strict=True):
-        triple = Triple(*edge.fact, edge.passage_id, strength, edge.confidence, edge.description)
-        numbered.append((edge.order, triple))
-    return tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
-
-
-def _number(row: Row, field: str) -> float | None:
-    """An attribute as a number, also one written as text; None where it is missing."""
-    values = values_of(field, row.record)
-    if not values or is_missing(values[0]):
-        return None
-    number = number_of(values[0])
-    if number is None:
-        wrong(row.file, row.place, field, values[0], "a number")
-    return number
 
 
 def _whole_number(edge: Row, name: str) -> int:

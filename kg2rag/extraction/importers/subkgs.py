@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,8 @@ from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.text.records import DataError, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple
 
-_WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
+_LISTS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
+_WORDS = {name: frozenset(words) for name, words in _LISTS.items()}
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
 _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL)
 _MARKS = " \t\r\n*$>_|`-"
@@ -119,19 +120,17 @@ def _resolved(end: str, title: str, notes: Counter[str]) -> str:
 def _fault(triple: TripleTexts, contents: str) -> str | None:
     """The cause by which a triple is dropped; None where it has no fault."""
     head, relation, tail = triple
-    if not (_has_word(head) and _has_word(tail) and relation):
-        return "dropped: a blank part"
-    if head in _WORDS["examples"] and normalise(head) not in normalise(contents):
-        return "dropped: copied from the prompt's example"
-    if any(end.lower() in _WORDS["nulls"] for end in (head, tail)):
-        return "dropped: a null word as an end"
-    if _is_function_word(head) or _is_function_word(tail):
-        return "dropped: a function word as an end"
-    if relation.lower() in _WORDS["empty_relations"] or not _has_word(relation):
-        return "dropped: a relation without a content word"
-    if max(len(head), len(tail)) > LONGEST:
-        return f"dropped: an end of more than {LONGEST} characters"
-    return "dropped: equal ends" if normalise(head) == normalise(tail) else None
+    ends = (head, tail)
+    faults = {
+        "a blank part": not (all(map(_has_word, ends)) and relation),
+        "copied from the prompt's example": head in _WORDS["examples"] and normalise(head) not in normalise(contents),
+        "a null word as an end": not _WORDS["nulls"].isdisjoint(map(str.lower, ends)),
+        "a function word as an end": any(map(_is_function_word, ends)),
+        "a relation without a content word": relation.lower() in _WORDS["empty_relations"] or not _has_word(relation),
+        f"an end of more than {LONGEST} characters": max(map(len, ends)) > LONGEST,
+        "equal ends": normalise(head) == normalise(tail),
+    }
+    return next((f"dropped: {fault}" for fault, is_so in faults.items() if is_so), None)
 
 
 def _has_word(text: str) -> bool:
@@ -167,23 +166,21 @@ class KG2RAGSubgraphs(FileSource):
         released code looks them up by title and sentence number. DataError where no title is in the corpus, or a record
         is malformed.
         """
-        places = _places_by_title(corpus)
-        by_sentence = any(position > 0 for passages in places.values() for position, _ in passages)
         notes: Counter[str] = Counter()
-        triples: list[Triple] = []
+        rows_at = _rows_by_place(corpus)
+        by_sentence = any(position > 0 for _, position in rows_at)
+        clean_triples: list[Triple] = []
         raw_triples: list[Triple] = []
-        sentences = list(self._sentences(places, notes))
+        sentences = list(self._sentences({title for title, _ in rows_at}, notes))
         if not sentences:
             raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
         for title, number, facts in sentences:
-            rows = [row for position, row in places[title] if not by_sentence or position == number]
+            rows = rows_at[title, number if by_sentence else 0]
             notes["triples read"] += len(facts)
             raw_triples += (Triple(*fact, passage_id=corpus.ids[row]) for row in rows for fact in facts)
             if not self.raw:
-                triples += _clean_triples(facts, title, rows, corpus, notes)
-        if self.raw:
-            triples = [triple for triple in raw_triples if entity_key(triple.head) and entity_key(triple.tail)]
-            notes["raw triples with a blank end, not in the graph"] = len(raw_triples) - len(triples)
+                clean_triples += _clean_triples(facts, title, rows, corpus, notes)
+        triples = _with_ends(raw_triples, notes) if self.raw else clean_triples
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
         return Extraction(tuple(triples), notes=notes, raw=tuple(raw_triples))
 
@@ -212,6 +209,13 @@ class KG2RAGSubgraphs(FileSource):
         return [(head, relation, tail) for head, relation, tail in facts]
 
 
+def _with_ends(triples: list[Triple], notes: Counter[str]) -> list[Triple]:
+    """The triples without a blank end."""
+    complete = [triple for triple in triples if entity_key(triple.head) and entity_key(triple.tail)]
+    notes["raw triples with a blank end, not in the graph"] = len(triples) - len(complete)
+    return complete
+
+
 def _clean_triples(
     facts: list[TripleTexts], title: str, rows: list[int], corpus: Corpus, notes: Counter[str]
 ) -> list[Triple]:
@@ -223,10 +227,10 @@ def _clean_triples(
     return [Triple(*fact, passage_id=corpus.ids[rows[0]]) for fact in cleaned]
 
 
-def _places_by_title(corpus: Corpus) -> dict[str, list[tuple[int, int]]]:
-    """Title, or else the id of the document -> position and row of its passages."""
-    places: dict[str, list[tuple[int, int]]] = {}
+def _rows_by_place(corpus: Corpus) -> defaultdict[tuple[str, int], list[int]]:
+    """Title, or else the id of the document, and position -> the rows of the passages there."""
+    rows: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     positions = corpus.table["position"].to_pylist()
     for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
-        places.setdefault(title or doc_id, []).append((position, row))
-    return places
+        rows[title or doc_id, position].append(row)
+    return rows

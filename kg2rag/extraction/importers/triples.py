@@ -8,21 +8,19 @@ meet.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers import Row
-from kg2rag.extraction.importers.field_names import FIELDS, columns_of, relation_of, values_of
+from kg2rag.extraction.importers import Row, Statement, triple_record, triples_of
+from kg2rag.extraction.importers.field_names import FIELDS, columns_of
 from kg2rag.extraction.importers.json_graph import read_json_values
-from kg2rag.extraction.importers.strengths import DEFAULT_STRENGTH, filled_strengths, is_missing, number_of
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
     DataError,
+    Record,
     delimiter_of,
     existing,
     file_fingerprint,
@@ -31,11 +29,9 @@ from kg2rag.text.records import (
     read_parquet,
     wrong,
 )
-from kg2rag.types import Corpus, Triple
+from kg2rag.types import Corpus
 
-MAX_STRENGTH = 10.0
 FORMATS = (".tsv", ".csv", ".txt", ".parquet", ".jsonl", ".json")
-DELIMITED = (".tsv", ".csv", ".txt")
 OUTSIDE = "triples of passages outside the corpus"
 NO_RELATION = "triples without a relation, called 'related to'"
 NAMES = ("name", "canonical_name")
@@ -86,7 +82,7 @@ class TriplesFile:
         """The kind and the checksums of the files, or of the rows."""
         files = {name: file for name in ("path", "entities") if (file := getattr(self, name)) is not None}
         rows = hashlib.sha256(repr(self.rows).encode("utf-8", "surrogatepass")).hexdigest()
-        return file_fingerprint("triples-2", files, {"rows": rows})
+        return file_fingerprint("triples-3", files, {"rows": rows})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
@@ -99,35 +95,26 @@ class TriplesFile:
         notes: Counter[str] = Counter()
         known = frozenset(("", *corpus.ids))
         described = DescribedEntities.read(self.entities)
-        entities: dict[str, Entity] = {}
-        triples: list[Triple] = []
-        strengths: list[float | None] = []
-        weights: list[float | None] = []
+        needed = ["head", "tail", "passage_id"] if self.needs_passages else ["head", "tail"]
+        ends: list[Entity] = []
+        statements: list[Statement] = []
         for number, record in self.records():
-            row = TripleRow(self.path or "graph", number, record)
-            row.require_columns("head", "tail", *(["passage_id"] if self.needs_passages else []))
-            cause = row.fault(known)
+            row = Row(self.path or "graph", number, record)
+            _require_columns(row, needed)
+            cause = _fault(row, known)
             if cause:
                 notes[cause] += 1
                 continue
-            head = described.of(row, "head")
-            tail = described.of(row, "tail")
-            for entity in (head, tail):
-                if entity.name not in entities or not entities[entity.name].type:
-                    entities[entity.name] = entity
+            head, tail = (described.of(row, end) for end in ("head", "tail"))
+            ends += (head, tail)
             notes[NO_RELATION] += not row.relation
-            triples.append(row.triple(head.name, tail.name))
-            strengths.append(row.ranged("strength", MAX_STRENGTH))
-            weights.append(row.number_in("weight"))
-        if notes[OUTSIDE] and not triples:
+            statements.append(row.statement(head.name, tail.name, row.text("passage_id")))
+        if notes[OUTSIDE] and not statements:
             raise DataError(
                 f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
                 "it was made from, or leave the column out: then names link the graph to the passages."
             )
-        for index, strength in enumerate(filled_strengths(strengths, weights, notes)):
-            if strength != triples[index].strength:
-                triples[index] = replace(triples[index], strength=strength)
-        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=notes)
+        return Extraction(triples_of(statements, notes), entities=_distinct(ends), notes=notes)
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""
@@ -138,10 +125,19 @@ class TriplesFile:
             return read_jsonl(self.path)
         if suffix == ".json":
             return enumerate(_json_records(self.path), start=1)
-        if suffix in DELIMITED:
-            return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
-        batches = read_parquet(self.path).to_batches(10_000)
-        return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
+        if suffix == ".parquet":
+            batches = read_parquet(self.path).to_batches(10_000)
+            return enumerate((record for batch in batches for record in batch.to_pylist()), start=1)
+        return read_delimited(self.path, delimiter_of(self.path), _is_one_line)
+
+
+def _distinct(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    """The entities, each name once: the first of the name that has a type, else the last."""
+    by_name: dict[str, Entity] = {}
+    for entity in entities:
+        if entity.name not in by_name or not by_name[entity.name].type:
+            by_name[entity.name] = entity
+    return tuple(by_name.values())
 
 
 def _is_one_line(column: str) -> bool:
@@ -166,88 +162,34 @@ def _json_records(file: Path) -> list[Mapping[str, object]]:
     return records
 
 
-def _json_record(value: Any, file: Path, number: int) -> Mapping[str, object]:
-    if isinstance(value, list) and len(value) == 3:
-        return dict(zip(("head", "relation", "tail"), value, strict=True))
-    if not isinstance(value, dict):
+def _json_record(value: object, file: Path, number: int) -> Record:
+    record = triple_record(value)
+    if record is None:
         wrong(file, number, "record", value, "an object, or a list of head, relation and tail")
-    return value
+    return record
 
 
-@dataclass(frozen=True)
-class TripleRow(Row):
-    """One record, its fields by our names."""
+def _require_columns(row: Row, fields: Sequence[str]) -> None:
+    """DataError if the record has no column for a field."""
+    columns = tuple(map(str, row.record))
+    for name in fields:
+        if not columns_of(name, columns):
+            raise DataError(
+                f"{row.file}, record {row.place}: no column for the {name.replace('_', ' ')}. Its columns: "
+                f"{', '.join(columns) or 'none'}; call one {USUAL_COLUMNS[name]}. Is the first line no header? "
+                "Write one."
+            )
 
-    def require_columns(self, *names: str) -> None:
-        """DataError where the record has no column for a field."""
-        for name in names:
-            if not self.columns(name):
-                columns = ", ".join(map(str, self.record)) or "none"
-                raise DataError(
-                    f"{self.file}, record {self.place}: no column for the {name.replace('_', ' ')}. Its columns: "
-                    f"{columns}; call one {USUAL_COLUMNS[name]}. Is the first line no header? Write one."
-                )
 
-    @property
-    def relation(self) -> str:
-        """The relation; "" where it is blank."""
-        return sys.intern(relation_of(self.record).strip())
-
-    def triple(self, head: str, tail: str) -> Triple:
-        """The triple between two entities, of the default strength."""
-        confidence = self.ranged("confidence", 1)
-        return Triple(
-            head,
-            self.relation or "related to",
-            tail,
-            self.text("passage_id"),
-            DEFAULT_STRENGTH,
-            1.0 if confidence is None else confidence,
-            self.text("description"),
-        )
-
-    def fault(self, known: frozenset[str]) -> str:
-        """Why the record is no triple of the corpus; "" where it is one."""
-        names_relations = any(column.lower() in NAMED_RELATIONS for column in self.columns("relation"))
-        has_ends = entity_key(self.text("head")) and entity_key(self.text("tail"))
-        if not has_ends or (names_relations and not self.relation):
-            return "triples with a blank part"
-        if self.number_in("confidence") == 0:
-            return "triples of confidence 0"
-        return OUTSIDE if self.text("passage_id") not in known else ""
-
-    def columns(self, name: str) -> tuple[str, ...]:
-        """The columns of the record that may hold a field."""
-        return columns_of(name, tuple(map(str, self.record)))
-
-    def text(self, name: str) -> str:
-        """A field as a stripped string, of several columns the first that is not blank; "" where all are."""
-        values = values_of(name, self.record)
-        if not values:
-            return ""
-        value = int(values[0]) if isinstance(values[0], float) and values[0].is_integer() else values[0]
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            wrong(self.file, self.place, name, value, "a string")
-        return sys.intern(str(value).strip())  # names and passages occur in many rows
-
-    def number_in(self, name: str) -> float | None:
-        """A field as a number, in any range; None where it is missing."""
-        columns = self.columns(name)
-        if not columns or is_missing(self.record[columns[0]]):
-            return None
-        value = self.record[columns[0]]
-        number = number_of(value)
-        if number is None:
-            wrong(self.file, self.place, columns[0], value, "a number")
-        return number
-
-    def ranged(self, name: str, greatest: float) -> float | None:
-        """A field as a number above 0; None where it is missing."""
-        number = self.number_in(name)
-        if number is not None and not 0 < number <= greatest:
-            value = self.record[self.columns(name)[0]]
-            wrong(self.file, self.place, name, value, f"above 0, at most {greatest:g}")
-        return number
+def _fault(row: Row, passage_ids: frozenset[str]) -> str:
+    """The reason why a record is no triple of the corpus; "" if it is one."""
+    names_relations = any(str(column).lower() in NAMED_RELATIONS for column in row.record)
+    has_ends = entity_key(row.text("head")) and entity_key(row.text("tail"))
+    if not has_ends or (names_relations and not row.relation):
+        return "triples with a blank part"
+    if row.number("confidence") == 0:
+        return "triples of confidence 0"
+    return "" if row.text("passage_id") in passage_ids else OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -269,7 +211,7 @@ class DescribedEntities:
                     described.by_id[id_] = entity
         return described
 
-    def of(self, row: TripleRow, end: str) -> Entity:
+    def of(self, row: Row, end: str) -> Entity:
         """The entity at the head or tail of a record, by its id or else its name, with the type that the record has."""
         name = row.text(end)
         entity = self.by_id.get(row.text(f"{end}_id")) or self.by_name.get(entity_key(name)) or Entity(name)

@@ -187,8 +187,7 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     if not verb:
         return
     before = sentence[: verb.start()]
-    others = [_name_at(before, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(before)]
-    others = [name for name in others if name]
+    others = list(filter(None, (_name_at(before, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(before))))
     quotes = len(before) - len(before.lstrip("\"“'`‘ "))
     name = _name_at(before, quotes, _WHOLE)
     key = normalise(title)

@@ -26,7 +26,7 @@ CORPUS = corpus_of(
     {
         "p1": {"title": "Halina", "text": "The Halina is a ferry. Marek Lund steers it."},
         "p2": {"title": "Marek Lund", "text": "Marek Lund is a captain. Ida Berg employs him."},
-        "p3": {"title": "Ida Berg", "text": "Ida Berg leads the harbour office."},
+        "p3": {"title": "Ida Berg", "text": "Ida Berg leads the harbour office, since 1 May."},
     }
 )
 STEERS, EMPLOYS = "Marek Lund -[steers]-> Halina", "Ida Berg -[employs]-> Marek Lund"
@@ -330,6 +330,63 @@ FILES: dict[str, tuple[str, str]] = {
     "tabs in a .csv": ("a.csv", "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES)),
     "bars": ("a.txt", "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES)),
     "Neo4j's import": ("a.csv", ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
+    "CX2, abbreviated": (
+        "a.cx2",
+        json.dumps(
+            [
+                {"CXVersion": "2.0", "hasFragments": False},
+                {"metaData": [{"name": "nodes", "elementCount": 3}]},
+                {
+                    "attributeDeclarations": [
+                        {
+                            "nodes": {"name": {"d": "string", "a": "n"}, "kind": {"d": "string", "v": "x"}},
+                            "edges": {"interaction": {"d": "string", "a": "i"}},
+                        }
+                    ]
+                },
+                {"nodes": [{"id": node["id"], "x": 1.0, "v": {"n": node["name"]}} for node in NODES]},
+                {"edges": [{"id": n, "s": h, "t": t, "v": {"i": r}} for n, (h, t, r) in enumerate(ENDS)]},
+                {"visualProperties": [{"default": {"node": {"NODE_SHAPE": "ellipse"}, "edge": {}}}]},
+            ]
+        ),
+    ),
+    "LangChain, a document a line": (
+        "a.jsonl",
+        "\n".join(
+            json.dumps(
+                {
+                    "nodes": [{"id": name, "type": "T", "properties": {}} for name in (head, tail)],
+                    "relationships": [{"source": {"id": head}, "target": {"id": tail}, "type": relation}],
+                    "source": {"page_content": "Text."},
+                }
+            )
+            for head, relation, tail in TRIPLES
+        ),
+    ),
+    "Pajek, relations as labels": (
+        "a.net",
+        "*Vertices 3\n"
+        + "".join(f'{number} "{name}"\n' for number, name in NAMED.items())
+        + "*Arcs\n"
+        + "".join(f'{head} {tail} 1 l "{name}"\n' for head, tail, name in ENDS),
+    ),
+    "LightRAG's relations, with chunks as sources": (
+        "a.csv",
+        "src_id,tgt_id,source_id,keywords\n" + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
+    ),
+    "LightRAG's export_data": (
+        "a.csv",
+        "src_entity,tgt_entity,source_id,keywords\n" + "".join(f"{h},{t},chunk-1,{r}\n" for h, r, t in TRIPLES),
+    ),
+    "KGTK, labels beside ids": (
+        "a.tsv",
+        "id\tnode1\tlabel\tnode2\tnode1;label\tlabel;label\tnode2;label\n"
+        + "".join(f"e\tQ1\tP1\tQ2\t{h}\t{r}\t{t}\n" for h, r, t in TRIPLES),
+    ),
+    "Wikidata's SPARQL": (
+        "a.csv",
+        "s,sLabel,pLabel,o,oLabel\n" + "".join(f"Q1,{h},{r},Q2,{t}\n" for h, r, t in TRIPLES),
+    ),
 }
 
 
@@ -433,6 +490,27 @@ def test_words_as_keys_of_a_multigraph_are_relations_and_ids_are_none() -> None:
     assert [triple.relation for triple in extraction_of_networkx(graph).triples] == ["steers", "owns", "related to"]
 
 
+def test_parallel_edges_of_one_key_are_all_read(tmp_path: Path) -> None:
+    edges = [{"source": 1, "target": 2, "key": "", "label": name} for name in ("steers", "owns")]
+    (tmp_path / "a.json").write_text(json.dumps({"nodes": NODES, "links": edges}))
+    triples = graph_of(tmp_path / "a.json").extract(CORPUS).triples
+    assert [triple.relation for triple in triples] == ["steers", "owns"]
+
+
+def test_edges_may_name_nodes_by_their_titles(tmp_path: Path) -> None:
+    rows = "".join(f"u{number},{name}\n" for number, name in NAMED.items())
+    (tmp_path / "entities.csv").write_text("id,title\n" + rows)
+    rows = "".join(f"{head},{tail},{relation}\n" for head, relation, tail in TRIPLES)
+    (tmp_path / "relationships.csv").write_text("source,target,type\n" + rows)
+    assert sorted(map(str, graph_of(tmp_path).extract(CORPUS).triples)) == [EMPLOYS, STEERS]
+
+
+@pytest.mark.parametrize("direction", ["Orienté", "undirected"])
+def test_the_direction_of_an_edge_is_no_relation(direction: str) -> None:
+    rows = [{"Source": "Marek Lund", "Target": "Halina", "Type": direction}]
+    assert [triple.relation for triple in graph_of(rows).extract(CORPUS).triples] == ["related to"]
+
+
 def test_blank_entities_are_left_out_with_their_edges_and_counted() -> None:
     graph = nx.DiGraph([("n1", "n2"), ("n2", "n3")])
     nx.set_node_attributes(graph, {"n1": "Marek Lund", "n2": "Halina", "n3": " "}, "name")
@@ -458,6 +536,7 @@ def test_how_nodes_are_named_is_counted() -> None:
 @pytest.mark.parametrize(
     ("name", "contents", "words"),
     [
+        ("a.csv", "source,target,relation\n1,2,steers\n", ["'1', '2'", "nodes.csv"]),
         ("a.csv", "who,does,whom\nMarek Lund,steers,Halina\n", ["a.csv", "who, does, whom", "subject"]),
         ("a.tsv", "Marek Lund\tsteers\tHalina\n" * 2, ["a.tsv", "Marek Lund, steers, Halina", "header"]),
         ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),

@@ -65,7 +65,7 @@ def test_types_of_the_ends_become_types_of_entities(tmp_path: Path) -> None:
 
 def test_null_weights_take_their_defaults_and_an_empty_passage_means_that_none_states_it(tmp_path: Path) -> None:
     changes: list[dict[str, object]] = [
-        {"strength": None, "confidence": None},
+        {"strength": None, "confidence": float("nan")},
         {"passage_id": ""},
         {"passage_id": None},
     ]
@@ -97,7 +97,7 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
         ({"strength": 11}, "record 1: strength is 11; needed: above 0, at most 10"),
         ({"strength": 0}, "record 1: strength is 0; needed: above 0, at most 10"),
         ({"confidence": "high"}, "record 1: confidence is 'high'; needed: a number"),
-        ({"confidence": float("nan")}, "record 1: confidence is nan; needed: above 0, at most 1"),
+        ({"confidence": 1.5}, "record 1: confidence is 1.5; needed: above 0, at most 1"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], message: str) -> None:
