@@ -57,11 +57,11 @@ def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
 MAX_CHARACTERS = 10_000  # characters of a text on a terminal; rich takes minutes to wrap a word of a million
-_JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji need
+# Joiners stay: Persian, Indic scripts and emoji need them.
 _STEERING = {
     code: INSTEAD
     for code in (*range(0x20), *range(0x7F, 0xA0), 0xAD, *range(0x200B, 0x2070), 0xFEFF)
-    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cn") and chr(code) not in "\n\t" + _JOINERS
+    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cn") and chr(code) not in "\n\t\u200c\u200d"
 }
 
 

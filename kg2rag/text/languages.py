@@ -87,7 +87,7 @@ def _count_stop_words(texts: Sequence[str]) -> tuple[Mapping[str, Mapping[str, f
             continue
         script = script_of(word)
         words[script] += count
-        sharing = _languages_of(word)
+        sharing = _languages_by_word().get(word, ())
         for language in sharing:
             counts[script][language] += count / len(sharing)
             n_distinct[language] += 1
@@ -109,10 +109,6 @@ def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
         for word in stop_words(language):
             languages[word].append(language)
     return {word: tuple(names) for word, names in languages.items()}
-
-
-def _languages_of(word: str) -> tuple[str, ...]:
-    return _languages_by_word().get(word, ())
 
 
 @cache

@@ -16,6 +16,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -93,13 +94,10 @@ def _parse_component(text: str) -> tuple[str, dict[str, str]]:
     parameters = dict[str, str]()
     for place, argument in enumerate(arguments):
         named = _PARAMETER.fullmatch(argument)
-        if named:
-            key, value = named[1], named[2].strip()
-        else:
-            key, value = "", argument
+        key, value = named.groups() if named else ("", argument)
         if key in parameters or (place > 0 and not key):
             raise ParameterError(f"{text!r}: write {argument!r} as parameter=value, each parameter once.")
-        parameters[key] = value
+        parameters[key] = value.strip()
     return name, parameters
 
 
@@ -110,10 +108,8 @@ def read_value(text: str) -> Any:
     (0.6, [1, 2], 'fuzzy', 'a, b')
     """
     for read in (json.loads, ast.literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return read(text)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
     return text
 
 

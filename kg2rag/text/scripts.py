@@ -22,15 +22,11 @@ def _class_of(belongs: Callable[[str], bool], *blocks: tuple[int, int]) -> str:
     return "".join(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in runs)
 
 
-def _is_mark(char: str) -> bool:
-    return unicodedata.category(char) in ("Mn", "Mc")
-
-
 def _is_letter(char: str) -> bool:
     return char.isalnum() and not char.isdigit()
 
 
-MARKS = _class_of(_is_mark, (0x300, 0xFFFF))
+MARKS = _class_of(lambda char: unicodedata.category(char) in ("Mn", "Mc"), (0x300, 0xFFFF))
 """Combining marks: accents, and the vowels of Indic scripts, Thai, Arabic and Hebrew."""
 HIRAGANA = _class_of(_is_letter, (0x3041, 0x309F))
 KATAKANA = _class_of(_is_letter, (0x30A0, 0x30FF), (0x31F0, 0x31FF))

@@ -101,9 +101,11 @@ def _fields_of_columns(columns: Iterable[str], names: Mapping[str, Sequence[str]
 
 def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
     frame = _frame(_table_of_datasets(source, where))
-    if frame is not None:
-        yield from _frame_rows(frame, where, id_names)
-        return
+    return _item_rows(source, where) if frame is None else _frame_rows(frame, where, id_names)
+
+
+def _item_rows(source: Any, where: str) -> Iterator[dict[str, Any]]:
+    """The records of a list or mapping."""
     if isinstance(source, Mapping):
         source = [{"id": id_, **(_record(item) or {"text": item})} for id_, item in source.items()]
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
@@ -123,9 +125,8 @@ def _table_of_datasets(source: Any, where: str) -> Any:
         return source
     if isinstance(source, datasets.DatasetDict):
         if len(source) != 1:
-            splits = list(source)
-            advice = f"Give one split, such as data[{splits[0]!r}]"
-            raise ValueError(f"{where}: a DatasetDict of {', '.join(splits)}. {advice}.")
+            example = f"data[{next(iter(source))!r}]"
+            raise ValueError(f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as {example}.")
         source = next(iter(source.values()))
     return source.with_format("arrow")[:] if isinstance(source, datasets.Dataset) else source
 

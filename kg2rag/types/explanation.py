@@ -74,18 +74,17 @@ class Explanation:
         """The hits shown."""
         return list(self.ranking.top(self.limit))
 
-    def _arithmetic(self, hit: Hit) -> tuple[str, str]:
+    def _arithmetic(self, hit: Hit) -> tuple[str, Mapping[str, float]]:
         """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
         parts = hit.score_parts
         terms = terms_of(self.ranking, hit.stage)
         if terms is None:
-            return readable(parts) if parts else "", ""
+            return readable(parts) if parts else "", {}
         present = [term for term in terms if parts.keys() >= set(term[1::2])]
         total = " + ".join(_with_numbers(term, parts) for term in present)
         total = re.sub(r"\d+\.\d{5,}", lambda match: number(float(match[0])), total)
         named = {name for term in present for name in term[1::2]}
-        unnamed = {name: value for name, value in parts.items() if name not in named}
-        return total, readable(unnamed) if unnamed else ""
+        return total, {name: value for name, value in parts.items() if name not in named}
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""
@@ -110,7 +109,7 @@ class Explanation:
         if total:
             lines.append(f"= {total}")
         if unnamed:
-            lines.append(f"besides: {unnamed}")
+            lines.append(f"besides: {readable(unnamed)}")
         return list(filter(None, lines))
 
     def html(self) -> str:

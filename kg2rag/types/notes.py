@@ -156,7 +156,7 @@ INNER = {"inner": True}  # metadata of a field that one stage leaves for the nex
 
 def plain(value: object) -> Any:
     """A value as JSON has it; a text if JSON has nothing like it."""
-    if value is None or isinstance(value, str | bool | int | float):
+    if isinstance(value, str | bool | int | float | None):
         return value
     if isinstance(value, Notes):
         return value.to_json()
@@ -164,7 +164,7 @@ def plain(value: object) -> Any:
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value):
         return {attribute.name: plain(getattr(value, attribute.name)) for attribute in fields(value)}
     return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 

@@ -104,13 +104,13 @@ class QADataset:
         missing = [id_ for id_ in question.gold if id_ not in gold_ids]
         if missing:
             share = f"{len(missing)} of {len(question.gold)} missing"
-            example = f"whose ids are such as {self._gold_names[0]!r}. Are both from the same split?"
-            message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), {example}"
-            raise self._fault(question, message)
+            message = f"gold {self.unit} {missing[0]!r} is not in the corpus ({share}), whose ids are such as"
+            raise self._fault(question, f"{message} {self._gold_names[0]!r}. Are both from the same split?")
         for id_, grade in question.gold.items():
             if grade < 1:
-                message = f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant"
-                raise self._fault(question, message)
+                raise self._fault(
+                    question, f"gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant"
+                )
 
     def _check_candidates(self, question: Question, passage_ids: frozenset[str]) -> None:
         for id_ in question.candidates or ():
@@ -184,14 +184,18 @@ class QADataset:
 def require_dataset(data: object) -> QADataset:
     """The data; TypeError if it is no `QADataset` or has no question, ValueError if no question has gold."""
     if not isinstance(data, QADataset):
-        advice = "kg2rag.load and kg2rag.from_frames make one"
         raise TypeError(
-            f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: {advice}."
+            f"data must be a QADataset, questions with their gold and corpus, not {called(data)}: "
+            "kg2rag.load and kg2rag.from_frames make one."
         )
     if data.questions:
         return data
     if data.unjudged:
-        advice = "kg2rag.evaluation.agreement(systems, data, kb=kb).label() takes judgements"
-        raise ValueError(f"{data.name}: none of {len(data.unjudged)} questions has gold. {advice}.")
-    advice = f"{data.name}.with_questions(FILE), kg2rag.datasets.known_items and `kg2rag questions` give some"
-    raise TypeError(f"{data.name} has documents, and no questions with gold: {advice}.")
+        raise ValueError(
+            f"{data.name}: none of {len(data.unjudged)} questions has gold. "
+            "kg2rag.evaluation.agreement(systems, data, kb=kb).label() takes judgements."
+        )
+    raise TypeError(
+        f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE), "
+        "kg2rag.datasets.known_items and `kg2rag questions` give some."
+    )
