@@ -253,8 +253,8 @@ class _Names:
 
     def imported(self, dotted: str) -> Meaning:
         """What a dotted name of an import means: ours where the corpus defines it, under its full name or its end."""
-        package, _, rest = dotted.partition(".")
-        last = rest.rpartition(".")[2] or package
+        package, _, path = dotted.partition(".")
+        last = path.rpartition(".")[2] or package
         # A name that a package passes on from one of its modules: kg2rag.types.Triple is kg2rag.types.passages.Triple.
         same = [name for name in self.by_last.get(last, ()) if name.partition(".")[0] == package]
         is_passed_on = dotted not in self.definitions and len(same) == 1

@@ -51,9 +51,9 @@ class Cooccurrence:
 
         `notes` counts the pairs that chance or the bounds left out.
         """
-        named = Mentions(terms=False).extract(corpus)
-        notes = Counter(named.notes)
-        windows = _windows(named.mentions)
+        extraction = Mentions(terms=False).extract(corpus)
+        notes = Counter(extraction.notes)
+        windows = _windows(extraction.mentions)
         n_windows_of = Counter(entity for entities in windows.values() for entity in entities)
         passages_of: defaultdict[Pair, Counter[str]] = defaultdict(Counter)  # pair -> passage -> windows
         for (passage, _), entities in windows.items():
@@ -69,7 +69,7 @@ class Cooccurrence:
         for pair, strength in strengths.items():
             if pair in strongest:
                 triples += (Triple(pair[0], RELATION, pair[1], passage, strength) for passage in passages_of[pair])
-        return Extraction(tuple(triples), named.mentions, named.entities, notes)
+        return Extraction(tuple(triples), extraction.mentions, extraction.entities, notes)
 
 
 def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, None]]:
@@ -89,8 +89,8 @@ def _windows(mentions: Sequence[Mention]) -> dict[tuple[str, int], dict[str, Non
 def _pairs(entities: Sequence[str], n_windows_of: Mapping[str, int]) -> Iterator[Pair]:
     """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
     rarest = sorted(range(len(entities)), key=lambda place: (n_windows_of[entities[place]], place))[:ENTITIES]
-    named = [(entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)]
-    for (first, first_key), (second, second_key) in combinations(named, 2):
+    names_and_keys = [(entities[place], normalise(without_brackets(entities[place]))) for place in sorted(rarest)]
+    for (first, first_key), (second, second_key) in combinations(names_and_keys, 2):
         if first_key != second_key:
             yield (first, second) if first <= second else (second, first)
 

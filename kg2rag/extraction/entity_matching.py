@@ -53,11 +53,11 @@ class EntityMatching:
         """
         extraction = self.source.extract(corpus)
         spellings = _spellings(extraction)
-        placed = _placed_keys(extraction)
-        wanted = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed}
-        mentions = _find_mentions(wanted, corpus)
+        placed_keys = _placed_keys(extraction)
+        unplaced = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed_keys}
+        mentions = _find_mentions(unplaced, corpus)
         linked = {mention.entity for mention in mentions}
-        if not placed and all(map(str.isdecimal, linked)):  # ids are numbers that a text may have, too
+        if not placed_keys and all(map(str.isdecimal, linked)):  # ids are numbers that a text may have, too
             entities = list(dict.fromkeys(spellings.values()))
             raise DataError(
                 f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
@@ -67,7 +67,7 @@ class EntityMatching:
             )
         notes = dict(extraction.notes) | {
             "entities linked by name": len(linked),
-            "entities that no passage names": len(set(wanted.values()) - linked),
+            "entities that no passage names": len(set(unplaced.values()) - linked),
         }
         mentions = [*extraction.mentions, *mentions]
         triples = _place_triples(extraction.triples, mentions, corpus)
@@ -93,35 +93,35 @@ def _placed_keys(extraction: Extraction) -> set[str]:
     return set(map(entity_key, names))
 
 
-def _find_mentions(wanted: Mapping[str, str], corpus: Corpus) -> list[Mention]:
+def _find_mentions(names: Mapping[str, str], corpus: Corpus) -> list[Mention]:
     """The mentions of spellings in all passages, under the names of their entities."""
-    spellings = [spelling for spelling in wanted if normalise(spelling)]
+    spellings = [spelling for spelling in names if normalise(spelling)]
     lexicon = Lexicon([normalise(spelling) for spelling in spellings], spellings)
     contents = corpus.streamed_contents
     mentions: list[Mention] = []
     for start in range(0, len(corpus), BLOCK_PASSAGES):
         matches = lexicon.matches(JoinedTexts(contents[start : start + BLOCK_PASSAGES]))
         for code, row in zip(matches.codes.tolist(), matches.texts.tolist(), strict=True):
-            mentions.append(Mention(wanted[spellings[code]], corpus.ids[start + row]))
+            mentions.append(Mention(names[spellings[code]], corpus.ids[start + row]))
     return mentions
 
 
 def _place_triples(triples: Sequence[Triple], mentions: Sequence[Mention], corpus: Corpus) -> tuple[Triple, ...]:
     """The triples, those without a passage with the first that names both their ends, where there is one."""
-    lacking = [index for index, triple in enumerate(triples) if not triple.passage_id]
-    if not lacking or not mentions:
+    unplaced = [index for index, triple in enumerate(triples) if not triple.passage_id]
+    if not unplaced or not mentions:
         return tuple(triples)
     naming, code_of = _naming_matrix(mentions, corpus)
     nothing = len(code_of)  # the last row of the matrix, which names nothing
-    heads = np.array([code_of.get(entity_key(triples[index].head), nothing) for index in lacking])
-    tails = np.array([code_of.get(entity_key(triples[index].tail), nothing) for index in lacking])
+    heads = np.array([code_of.get(entity_key(triples[index].head), nothing) for index in unplaced])
+    tails = np.array([code_of.get(entity_key(triples[index].tail), nothing) for index in unplaced])
     both = naming[heads].multiply(naming[tails]).tocsr()
     both.sort_indices()
-    placed = list(triples)
+    placed_triples = list(triples)
     for position in np.flatnonzero(np.diff(both.indptr)).tolist():
         passage = corpus.ids[both.indices[both.indptr[position]]]
-        placed[lacking[position]] = replace(placed[lacking[position]], passage_id=passage)
-    return tuple(placed)
+        placed_triples[unplaced[position]] = replace(placed_triples[unplaced[position]], passage_id=passage)
+    return tuple(placed_triples)
 
 
 def _naming_matrix(mentions: Sequence[Mention], corpus: Corpus) -> tuple[csr_array, dict[str, int]]:
@@ -174,8 +174,8 @@ def _path_source(path: Path) -> Extractor | None:
             f"{path}: RDF is not read. Write its triples, with labels in place of IRIs, as a table with the columns "
             "head, relation and tail, for example by rdflib."
         )
-    known = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
-    raise DataError(f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {known}.")
+    formats = ", ".join(dict.fromkeys((*READERS, *FORMATS)))
+    raise DataError(f"{path}: a graph is not read from {suffix or 'a file without a suffix'}. Known: {formats}.")
 
 
 def _folder_source(folder: Path) -> Extractor:
@@ -187,8 +187,8 @@ def _folder_source(folder: Path) -> Extractor:
     tables = [file for file in sorted(folder.iterdir()) if nodes_file(file) is not None]
     if len(tables) == 1:
         return EntityMatching(GraphFile(tables[0]))
-    known = ", ".join((*FOLDERS, "edges.csv with nodes.csv"))
-    raise DataError(f"{folder}: no graph of a tool that is known here. Such a folder has {known}.")
+    contents = ", ".join((*FOLDERS, "edges.csv with nodes.csv"))
+    raise DataError(f"{folder}: no graph of a tool that is known here. Such a folder has {contents}.")
 
 
 FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {

@@ -171,12 +171,12 @@ def format_by_example(text: str) -> Format | None:
     return None
 
 
-def _example(rest: str) -> str:
+def _example(text: str) -> str:
     """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
-    quoted = _QUOTED.match(rest)
+    quoted = _QUOTED.match(text)
     if quoted:
         return quoted[1].strip()
-    words = (word.strip(_QUOTES + "(),;?!").rstrip(".:") for word in rest.split())
+    words = (word.strip(_QUOTES + "(),;?!").rstrip(".:") for word in text.split())
     return " ".join(takewhile(_is_coded, words))
 
 

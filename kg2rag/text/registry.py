@@ -93,8 +93,8 @@ def _parse_component(text: str) -> tuple[str, dict[str, str]]:
     arguments = split(listed, ",") if listed.strip() else []
     parameters = dict[str, str]()
     for place, argument in enumerate(arguments):
-        named = _PARAMETER.fullmatch(argument)
-        key, value = named.groups() if named else ("", argument)
+        parameter = _PARAMETER.fullmatch(argument)
+        key, value = parameter.groups() if parameter else ("", argument)
         if key in parameters or (place > 0 and not key):
             raise ParameterError(f"{text!r}: write {argument!r} as parameter=value, each parameter once.")
         parameters[key] = value.strip()
@@ -119,7 +119,7 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
     >>> nearest("hotpot", ["hotpotqa", "musique"])
     'hotpotqa'
     """
-    by_folded = {known.casefold(): known for known in sorted(known_names, reverse=True)}
+    by_folded = {full_name.casefold(): full_name for full_name in sorted(known_names, reverse=True)}
     matches = get_close_matches(name.casefold(), by_folded, n=1)
     return by_folded[matches[0]] if matches else None
 

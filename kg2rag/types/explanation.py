@@ -83,8 +83,8 @@ class Explanation:
         present = [term for term in terms if parts.keys() >= set(term[1::2])]
         total = " + ".join(_with_numbers(term, parts) for term in present)
         total = re.sub(r"\d+\.\d{5,}", lambda match: number(float(match[0])), total)
-        named = {name for term in present for name in term[1::2]}
-        return total, {name: value for name, value in parts.items() if name not in named}
+        named_parts = {name for term in present for name in term[1::2]}
+        return total, {name: value for name, value in parts.items() if name not in named_parts}
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""

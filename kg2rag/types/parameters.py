@@ -55,9 +55,9 @@ def between(low: float, high: float) -> Interval:
     return Interval(ge=low, le=high)
 
 
-def one_of(known: Collection[str]) -> AfterValidator:
+def one_of(names: Collection[str]) -> AfterValidator:
     """A name of a table."""
-    return AfterValidator(partial(_known, tuple(known)))
+    return AfterValidator(partial(_known, tuple(names)))
 
 
 def check(component: Any, /, **rules: Any) -> None:
@@ -183,7 +183,7 @@ def _of_class(kind: type, value: object) -> object:
     return value
 
 
-def _known(known: tuple[str, ...], value: str) -> str:
-    if value not in known:
-        raise PydanticCustomError("one_of", f"one of {', '.join(known)}")
+def _known(names: tuple[str, ...], value: str) -> str:
+    if value not in names:
+        raise PydanticCustomError("one_of", f"one of {', '.join(names)}")
     return value

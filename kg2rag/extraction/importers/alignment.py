@@ -59,9 +59,9 @@ def align(chunks: Sequence[str], passages: Sequence[str]) -> Alignment:
     chunk_words = _covered(pair, in_chunk, len(pairs), len(codes))
     lies_in = (2 * passage_words >= sizes[passage]) | (2 * chunk_words >= sizes[chunk]) | (passage_words >= LONG)
     placed_starts = in_chunk[lies_in[pair]]
-    placed = _covered(np.zeros(len(placed_starts), dtype=np.int64), placed_starts, 1, len(codes))
+    placed_words = _covered(np.zeros(len(placed_starts), dtype=np.int64), placed_starts, 1, len(codes))
     n_words = int(sizes[: len(chunks)].sum())
-    return Alignment(chunk[lies_in], passage[lies_in] - len(chunks), n_words, int(placed.sum()))
+    return Alignment(chunk[lies_in], passage[lies_in] - len(chunks), n_words, int(placed_words.sum()))
 
 
 def _runs(codes: NDArray[np.uint64], texts: IntArray) -> tuple[NDArray[np.uint64], IntArray]:

@@ -44,24 +44,24 @@ def extraction_of(
     A relation becomes one triple for each passage that states it; its weight is a sum over all its statements, see
     `strengths`. `notes` counts entities without a name, which are left out with their relations.
     """
-    named = [(entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)]
-    notes["blank entities, left out"] = len(entities) - len(named)
+    named_entities = [(entity, chunk_ids) for entity, chunk_ids in entities if entity_key(entity.name)]
+    notes["blank entities, left out"] = len(entities) - len(named_entities)
     mentions: list[Mention] = []
-    for entity, chunk_ids in named:
+    for entity, chunk_ids in named_entities:
         passages = chunks.passages(chunk_ids, [entity.name], "entities", notes)
         notes["entities of no known passage"] += not passages
         mentions += (Mention(entity.name, passage) for passage in passages)
     triples = _triples(relations, chunks, notes)
-    return Extraction(triples, tuple(mentions), tuple(entity for entity, _ in named), notes)
+    return Extraction(triples, tuple(mentions), tuple(entity for entity, _ in named_entities), notes)
 
 
 def _triples(relations: Sequence[Relation], chunks: ChunkMap, notes: Counter[str]) -> tuple[Triple, ...]:
     """The triples of the relations between entities with names."""
-    named = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
-    notes["relations of blank entities, left out"] = len(relations) - len(named)
+    named_relations = [relation for relation in relations if entity_key(relation.head) and entity_key(relation.tail)]
+    notes["relations of blank entities, left out"] = len(relations) - len(named_relations)
     triples: list[Triple] = []
-    strengths = strengths_of([relation.weight for relation in named], notes)
-    for relation, strength in zip(named, strengths, strict=True):
+    strengths = strengths_of([relation.weight for relation in named_relations], notes)
+    for relation, strength in zip(named_relations, strengths, strict=True):
         passages = chunks.passages(relation.chunks, [relation.head, relation.tail], "relations", notes)
         notes["relations of no known passage, kept without one"] += not passages
         fact = relation.head, relation.name or "related to", relation.tail
@@ -85,9 +85,9 @@ class ChunkMap:
         """
         rows = _equal(chunks, corpus)
         notes["chunks that are passages"] = len(rows)
-        others = {id_: text for id_, text in chunks.items() if id_ not in rows}
-        if others:
-            laid, percent = _laid(others, corpus)
+        other_chunks = {id_: text for id_, text in chunks.items() if id_ not in rows}
+        if other_chunks:
+            laid, percent = _laid(other_chunks, corpus)
             notes["chunks laid on passages by the words that they share in order"] = len(laid)
             notes["percent of the words of other chunks that passages have"] = percent
             rows |= laid
@@ -97,9 +97,9 @@ class ChunkMap:
                 f"{file}: none of {len(chunks)} chunks shares its words with a passage of the corpus{first}. "
                 "Load the corpus that the export was made from."
             )
-        placed = {row for chunk_rows in rows.values() for row in chunk_rows}
+        placed_rows = {row for chunk_rows in rows.values() for row in chunk_rows}
         notes["chunks outside the corpus"] = len(chunks) - len(rows)
-        notes["passages in no chunk"] = len(corpus) - len(placed)
+        notes["passages in no chunk"] = len(corpus) - len(placed_rows)
         return cls(corpus, {id_: sorted(rows.get(id_, ())) for id_ in chunks})
 
     def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:

@@ -62,10 +62,10 @@ class GraphFile(FileSource):
             extraction = extraction_of_networkx(graph)
         except ValueError as error:
             raise DataError(f"{self.path}: {error}") from None
-        known = frozenset(("", *corpus.ids))
-        named = [triple.passage_id for triple in extraction.triples]
-        named += [mention.passage_id for mention in extraction.mentions]
-        strangers = [id_ for id_ in dict.fromkeys(named) if id_ not in known]
+        passage_ids = frozenset(("", *corpus.ids))
+        stated_in = [triple.passage_id for triple in extraction.triples]
+        stated_in += [mention.passage_id for mention in extraction.mentions]
+        strangers = [id_ for id_ in dict.fromkeys(stated_in) if id_ not in passage_ids]
         if strangers:
             raise DataError(
                 f"{self.path}: {len(strangers)} passages are not in the corpus (first: {strangers[0]!r}). "
@@ -201,9 +201,9 @@ def nodes_file(edges: Path) -> Path | None:
     if word is None or edges.suffix.lower() not in TABLES:
         return None
     names = [edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES]
-    wanted = [f"{name}{edges.suffix}".casefold() for name in names]
+    file_names = [f"{name}{edges.suffix}".casefold() for name in names]
     beside = {file.name.casefold(): file for file in sorted(edges.parent.iterdir()) if file.is_file()}
-    return next((beside[name] for name in wanted if name in beside), None)
+    return next((beside[name] for name in file_names if name in beside), None)
 
 
 def read_tables(file: Path) -> nx.Graph:

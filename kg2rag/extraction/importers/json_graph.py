@@ -8,7 +8,7 @@ memory, and graphs of LangChain and LlamaIndex, also as a list of graphs.
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -113,23 +113,21 @@ def _joined_parts(values: Iterable[Any], file: Path, depth: int) -> Parts:
 
 
 def _cx2_aspects(values: list[Any]) -> list[Any]:
-    """The aspects of Cytoscape's CX2 without its declarations, which the attributes follow; other lists as they are.
+    """The nodes and edges of Cytoscape's CX2, their attributes as it declares them; other lists as they are.
 
     A declaration may abbreviate an attribute ("a": "n") and give it a default ("v").
     """
     if not (values and isinstance(values[0], Mapping) and "CXVersion" in values[0]):
         return values
-    declared: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
-    for aspect in values:
-        for declarations in aspect.get("attributeDeclarations", ()):
-            for kind in declared:
-                declared[kind] |= declarations.get(kind, {})
-    return [
-        {kind: [_cx2_part(part, declared[kind]) for part in aspect[kind]]}
-        for aspect in values
-        for kind in declared
-        if kind in aspect
-    ]
+    aspects: defaultdict[str, list[Any]] = defaultdict(list)
+    for fragment in values[1:]:
+        for name, members in fragment.items():
+            aspects[name] += members
+    graph: dict[str, list[Record]] = {}
+    for kind in ("nodes", "edges"):
+        declared = ChainMap(*(declarations.get(kind, {}) for declarations in aspects["attributeDeclarations"]))
+        graph[kind] = [_cx2_part(part, declared) for part in aspects[kind]]
+    return [graph]
 
 
 def _cx2_part(part: Mapping[str, Any], declared: Mapping[str, Any]) -> Record:

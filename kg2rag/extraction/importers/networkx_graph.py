@@ -7,7 +7,7 @@ Of a graph of any other tool, the attributes are those of `field_names`. Ours: w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -38,19 +38,18 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     """
     notes: Counter[str] = Counter()
     passages = {node: str(data.get("passage_id")) for node, data in graph.nodes(data=True) if _is_passage(data)}
-    entities = _entities([item for item in graph.nodes(data=True) if item[0] not in passages], notes)
+    entities = _entities(graph, notes)
     names = {node: entity.name for node, entity in entities.items()}
     statements: list[tuple[int, Statement]] = []
     mentions: list[Mention] = []
-    for number, (head, tail, data) in enumerate(_edges(graph), start=1):
-        row = Row(f"Edge {head!r} - {tail!r}", number, data)
-        if data.get("kind") == "mention" or head in passages or tail in passages:
+    for head, tail, row in _edges(graph):
+        if row.record.get("kind") == "mention" or head in passages or tail in passages:
             # An undirected graph may have its passage first.
             entity, passage = (tail, head) if head in passages else (head, tail)
             mentions += _mentions(row, names.get(entity), passages.get(passage))
         elif head in names and tail in names:
             notes[NO_RELATION] += not row.relation
-            statement = row.statement(names[head], names[tail], str(data.get("passage_id", "")))
+            statement = row.statement(names[head], names[tail], str(row.record.get("passage_id", "")))
             statements.append((_whole_number(row, "order"), statement))
         else:
             notes["edges of blank entities, left out"] += 1
@@ -135,8 +134,9 @@ def _has_text(fields: Iterable[str], data: Attributes) -> bool:
     return any(isinstance(data[column], str) for field in fields for column in columns_of(field, columns))
 
 
-def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> dict[Hashable, Entity]:
-    """The entity of every node whose name is not blank."""
+def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:
+    """The entity of every node that is no passage, and whose name is not blank."""
+    nodes = [(node, data) for node, data in graph.nodes(data=True) if not _is_passage(data)]
     rule = NameRule.of(nodes)
     n_named_by: Counter[str] = Counter()
     entities: dict[Hashable, Entity] = {}
@@ -151,9 +151,8 @@ def _entities(nodes: list[tuple[Hashable, Attributes]], notes: Counter[str]) -> 
             notes["blank entities, left out"] += 1
             continue
         n_named_by[attribute] += 1
-        entities[node] = Entity(
-            name, rule.type_of(name, data), Row("", number, data).joined("node_description"), aliases
-        )
+        description = Row("", number, data).joined("node_description")
+        entities[node] = Entity(name, rule.type_of(name, data), description, aliases)
     if set(n_named_by) - {""}:
         for attribute, count in n_named_by.items():
             notes[f"entities named by {attribute or 'the id of the node'}"] = count
@@ -169,15 +168,17 @@ def _aliases(node: Hashable, number: int, data: Attributes) -> tuple[str, ...]:
     return tuple(aliases)
 
 
-def _edges(graph: nx.Graph) -> Iterable[tuple[Hashable, Hashable, Attributes]]:
+def _edges(graph: nx.Graph) -> Iterator[tuple[Hashable, Hashable, Row]]:
     """The ends and attributes of every edge; a key that is a word ("steers", no id such as "e1") is its relation."""
-    if not graph.is_multigraph():
-        yield from graph.edges(data=True)
-        return
-    for head, tail, number, data in graph.edges(keys=True, data=True):
-        key = data.get("key", number)
-        is_word = isinstance(key, str) and not any(map(str.isdigit, key))
-        yield head, tail, data if not is_word or relation_of(data) else {**data, "relation": key}
+    if graph.is_multigraph():
+        edges = graph.edges(keys=True, data=True)
+    else:
+        edges = ((head, tail, None, data) for head, tail, data in graph.edges(data=True))
+    for number, (head, tail, key, data) in enumerate(edges, start=1):
+        word = data.get("key", key)
+        is_word = isinstance(word, str) and not any(map(str.isdigit, word))
+        attributes = {**data, "relation": word} if is_word and not relation_of(data) else data
+        yield head, tail, Row(f"Edge {head!r} - {tail!r}", number, attributes)
 
 
 def _whole_number(edge: Row, name: str) -> int:

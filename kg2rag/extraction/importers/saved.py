@@ -118,14 +118,14 @@ class SavedGraph:
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
-        known = frozenset(corpus.ids)
-        tables = [tuple(_rows(self.directory / name, kind, known)) for name, kind in TABLES.items()]
+        passage_ids = frozenset(corpus.ids)
+        tables = [tuple(_rows(self.directory / name, kind, passage_ids)) for name, kind in TABLES.items()]
         triples, mentions, entities = tables
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
-def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[Any]:
-    """The records of a table; `known` are the passages of the corpus, and "" is none."""
+def _rows(file: Path, kind: type[Any], passage_ids: Collection[str]) -> Iterator[Any]:
+    """The records of a table; `passage_ids` are the passages of the corpus, and "" is none."""
     reader = TypeAdapter(kind)
     for number, record in read_jsonl(file):
         try:
@@ -134,7 +134,7 @@ def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[Any]:
             fault = error.errors()[0]
             wrong(file, number, ".".join(map(str, fault["loc"])) or "record", fault["input"], fault["msg"])
         passage = record.get("passage_id")
-        if passage and passage not in known:
+        if passage and passage not in passage_ids:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
 
 

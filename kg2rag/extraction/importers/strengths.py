@@ -48,11 +48,11 @@ def filled_strengths(
     >>> filled_strengths([2.0, None], [None, 7.0], Counter()), filled_strengths([None], [None], Counter())
     ([2.0, 10.0], [5.0])
     """
-    lacking = [weight for strength, weight in zip(strengths, weights, strict=True) if strength is None]
-    if any(weight is not None for weight in lacking):
-        scaled = iter(strengths_of(lacking, notes))
+    weights_left = [weight for strength, weight in zip(strengths, weights, strict=True) if strength is None]
+    if any(weight is not None for weight in weights_left):
+        scaled = iter(strengths_of(weights_left, notes))
     else:
-        scaled = iter([DEFAULT_STRENGTH] * len(lacking))
+        scaled = iter([DEFAULT_STRENGTH] * len(weights_left))
     return [next(scaled) if strength is None else strength for strength in strengths]
 
 

@@ -58,7 +58,7 @@ def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Coun
     """
     # Letters were lost only in sentences whose lines had no brackets.
     has_lost_letters = not any("<" in head for head, _, _ in triples)
-    kept: dict[TripleTexts, None] = {}
+    cleaned: dict[TripleTexts, None] = {}
     for raw_head, raw_relation, raw_tail in triples:
         head = _head(raw_head, notes)
         tail = _unmarked(_noted(raw_tail, raw_tail.partition(">")[0], "tail before a '>'", notes), notes)
@@ -67,19 +67,19 @@ def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Coun
             tail = _restored(tail, contents, _LOST_LAST, notes)
         triple = _resolved(head, title, notes), " ".join(raw_relation.split()), _resolved(tail, title, notes)
         cause = _fault(triple, contents)
-        if cause is None and triple in kept:
+        if cause is None and triple in cleaned:
             cause = "dropped: stated twice in a sentence"
         if cause is None:
-            kept[triple] = None
+            cleaned[triple] = None
         else:
             notes[cause] += 1
-    return list(kept)
+    return list(cleaned)
 
 
-def _noted(before: str, after: str, cause: str, notes: Counter[str]) -> str:
+def _noted(end: str, cleaned: str, cause: str, notes: Counter[str]) -> str:
     """The end after a step of the cleaning, which is counted where it changed something."""
-    notes[f"cleaned: {cause}"] += after != before
-    return after
+    notes[f"cleaned: {cause}"] += cleaned != end
+    return cleaned
 
 
 def _head(head: str, notes: Counter[str]) -> str:

@@ -93,7 +93,7 @@ class TriplesFile:
         or every passage is unknown.
         """
         notes: Counter[str] = Counter()
-        known = frozenset(("", *corpus.ids))
+        passage_ids = frozenset(("", *corpus.ids))
         described = DescribedEntities.read(self.entities)
         needed = ["head", "tail", "passage_id"] if self.needs_passages else ["head", "tail"]
         ends: list[Entity] = []
@@ -101,7 +101,7 @@ class TriplesFile:
         for number, record in self.records():
             row = Row(self.path or "graph", number, record)
             _require_columns(row, needed)
-            cause = _fault(row, known)
+            cause = _fault(row, passage_ids)
             if cause:
                 notes[cause] += 1
                 continue

@@ -172,9 +172,9 @@ def _abbreviates(acronym: str, words: list[str]) -> bool:
         return False
     letters = acronym.replace(".", "").rstrip("s").casefold()
     long = [normalise(word) for word in words]
-    every = "".join(word[:1] for word in long)
-    content = "".join(word[:1] for word in long if word not in FUNCTION_WORDS)
-    return letters in (every, content)
+    of_all = "".join(word[:1] for word in long)
+    of_content = "".join(word[:1] for word in long if word not in FUNCTION_WORDS)
+    return letters in (of_all, of_content)
 
 
 def _opening(title: str, sentence: str) -> Iterator[Stated]:
@@ -186,20 +186,22 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     verb = _VERB.search(sentence)
     if not verb:
         return
-    before = sentence[: verb.start()]
-    others = list(filter(None, (_name_at(before, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(before))))
-    quotes = len(before) - len(before.lstrip("\"“'`‘ "))
-    name = _name_at(before, quotes, _WHOLE)
+    opening = sentence[: verb.start()]
+    other_names = list(
+        filter(None, (_name_at(opening, phrase.end(), _LISTED) for phrase in _KNOWN_AS.finditer(opening)))
+    )
+    quotes = len(opening) - len(opening.lstrip("\"“'`‘ "))
+    name = _name_at(opening, quotes, _WHOLE)
     key = normalise(title)
     shares_word = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
-    if not shares_word and key not in map(normalise, others):
+    if not shares_word and key not in map(normalise, other_names):
         return
     # Of "History of X", "List of X finals", X is the topic and not the page.
     is_topic = re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key) is not None
     if " " in name and not is_topic:
         yield Stated(title, name, NAME_OF_PAGE)
-    for other in others:
-        yield Stated(title, other, ACRONYM if other.isupper() else NAME_OF_PAGE)
+    for other_name in other_names:
+        yield Stated(title, other_name, ACRONYM if other_name.isupper() else NAME_OF_PAGE)
 
 
 def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
@@ -283,11 +285,11 @@ def _add_terms(table: MentionTable, corpus: Corpus, aliases: Mapping[str, tuple[
     """The table with the terms of the passages that need them, but those that are aliases already."""
     from kg2rag.extraction.mentions.terms import needs_terms, with_terms  # compiled: scikit-learn
 
-    lacking = needs_terms(corpus)
-    if not lacking.any():
+    need_terms = needs_terms(corpus)
+    if not need_terms.any():
         return table
-    known = frozenset(normalise(alias) for names in aliases.values() for alias in names)
-    return with_terms(table, corpus, lacking, known)
+    alias_keys = frozenset(normalise(alias) for names in aliases.values() for alias in names)
+    return with_terms(table, corpus, need_terms, alias_keys)
 
 
 def _strengths(table: MentionTable, n_passages: int) -> list[float]:
@@ -326,11 +328,11 @@ def _entities(
     spellings: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, titles in enumerate(display[: table.n_titles]):
         for title in titles:
-            others = spellings[title]  # a title without another spelling is an entity, too
+            other_names = spellings[title]  # a title without another spelling is an entity, too
             if table.names[key] != title:
-                others[table.names[key]] = None
-    for title, others in spellings.items():
-        yield Entity(title, "title", aliases=tuple(dict.fromkeys((*others, *aliases.get(title, ())))))
+                other_names[table.names[key]] = None
+    for title, other_names in spellings.items():
+        yield Entity(title, "title", aliases=tuple(dict.fromkeys((*other_names, *aliases.get(title, ())))))
     frequency = table.document_frequency
     for key in range(table.n_titles, len(table.keys)):
         if frequency[key]:

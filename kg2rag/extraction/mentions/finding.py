@@ -125,12 +125,12 @@ def _titles(corpus: Corpus) -> tuple[pa.StringArray, list[str], NDArray[np.int32
     keys = pa.array(map(normalise, surfaces), pa.string())
     no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
     # A single letter of a script without blanks would be found within every word that has it.
-    lacking = pc.or_(pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"))
-    named = np.flatnonzero(~lacking.to_numpy(zero_copy_only=False))
-    encoded = keys.take(pa.array(named)).dictionary_encode()
+    is_no_name = pc.or_(pc.is_in(keys, value_set=no_name), pc.match_substring_regex(keys, f"^[{_SYLLABLES}]$"))
+    name_indices = np.flatnonzero(~is_no_name.to_numpy(zero_copy_only=False))
+    encoded = keys.take(pa.array(name_indices)).dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
-    names = [surfaces[index] for index in named[np.unique(codes, return_index=True)[1]].tolist()]
-    key, row = np.divmod(np.unique(codes * len(corpus) + rows[named]), len(corpus))
+    names = [surfaces[index] for index in name_indices[np.unique(codes, return_index=True)[1]].tolist()]
+    key, row = np.divmod(np.unique(codes * len(corpus) + rows[name_indices]), len(corpus))
     return encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32)
 
 

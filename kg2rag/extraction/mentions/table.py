@@ -112,8 +112,8 @@ def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[IntArray, li
 
 def numbered_sentences(corpus: Corpus, size: int = SIZE) -> Iterator[tuple[list[str], IntArray, IntArray]]:
     """The sentences, `size` bytes of text at a time: texts, the rows of their passages, and their places in these."""
-    before = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
-    for start, end in pairwise([0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(corpus)]):
+    blocks = np.cumsum(pc.binary_length(corpus.table["text"]).to_numpy()) // size
+    for start, end in pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(corpus)]):
         part = corpus.table.slice(start, end - start)
         pairs = zip(part["text"].to_pylist(), part["sentences"].to_pylist(), strict=True)
         sentences = [split_sentences(text) if divided is None else divided for text, divided in pairs]

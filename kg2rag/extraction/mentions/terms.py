@@ -72,14 +72,14 @@ class Runs(NamedTuple):
     frequency: IntArray
 
 
-def shared_terms(corpus: Corpus, wanted: NDArray[np.bool_]) -> Terms:
-    """The terms that passages of `wanted`, (n_passages,), share; the others are not read. Memory: 40 bytes a word."""
-    encoded, rows, numbers = _words(corpus, wanted)
+def shared_terms(corpus: Corpus, selected: NDArray[np.bool_]) -> Terms:
+    """The terms that passages of `selected`, (n_passages,), share; the others are not read. Memory: 40 bytes a word."""
+    encoded, rows, numbers = _words(corpus, selected)
     words = encoded.dictionary.to_pylist()
     word = encoded.indices.to_numpy().astype(np.int64)
     is_bare = np.array([_NO_TERM.fullmatch(text) is not None for text in words], dtype=bool)[word]
     runs_by_length = _shared_runs(words, word, rows, numbers, len(corpus))
-    limit = most_passages(int(wanted.sum()))
+    limit = most_passages(int(selected.sum()))
     names: list[str] = []
     columns: list[IntArray] = []
     for length, runs in enumerate(runs_by_length, start=1):
@@ -132,12 +132,12 @@ def _frequency_of_longer(runs: Runs, longer: Runs) -> IntArray:
 
 
 def with_terms(
-    table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_], known: frozenset[str] = frozenset()
+    table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_], alias_keys: frozenset[str] = frozenset()
 ) -> MentionTable:
-    """The table with the terms of passages without a title as its last keys, but those that it or `known` has."""
+    """The table with the terms of passages without a title as its last keys, but those that it or `alias_keys` has."""
     terms = shared_terms(corpus, untitled)
     term_keys = [normalise(name) for name in terms.names]
-    existing = known | frozenset(table.keys)
+    existing = alias_keys | frozenset(table.keys)
     is_new = np.array([key not in existing for key in term_keys], dtype=bool)
     new_code = len(table.keys) + np.cumsum(is_new) - 1
     of_new = is_new[terms.key]
@@ -168,14 +168,14 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> I
     head = np.repeat(key[first], np.diff(np.append(first, len(row))))
     rarest = np.full(len(corpus), -1, dtype=np.int64)
     rarest[rows] = key[first]
-    before, behind = _next_passages(corpus)
-    has_keys = (rarest[before] >= 0) & (rarest[behind] >= 0)
-    before, behind = before[has_keys], behind[has_keys]
+    earlier, next_rows = _next_passages(corpus)
+    has_keys = (rarest[earlier] >= 0) & (rarest[next_rows] >= 0)
+    earlier, next_rows = earlier[has_keys], next_rows[has_keys]
     columns = [
-        np.append(row, before),
-        np.append(head, rarest[before]),
-        np.append(key, rarest[behind]),
-        np.repeat([0, 1], [len(row), len(before)]),
+        np.append(row, earlier),
+        np.append(head, rarest[earlier]),
+        np.append(key, rarest[next_rows]),
+        np.repeat([0, 1], [len(row), len(earlier)]),
     ]
     return np.stack(columns)[:, columns[1] != columns[2]]
 
@@ -188,14 +188,14 @@ def _next_passages(corpus: Corpus) -> tuple[IntArray, IntArray]:
     return order[:-1][is_followed], order[1:][is_followed]
 
 
-def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
+def _words(corpus: Corpus, selected: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:
     """The words of the passages, in order, and the row and the sentence of each."""
     words = [pa.array([], pa.string()).dictionary_encode()]
     places = [np.zeros((2, 0), dtype=np.int64)]
     for texts, rows, numbers in numbered_sentences(corpus):
         words_of_text = []
-        for text, is_wanted in zip(texts, wanted[rows], strict=True):
-            words_of_text.append(_WORD.findall(plain(search_text(text))) if is_wanted else [])
+        for text, is_selected in zip(texts, selected[rows], strict=True):
+            words_of_text.append(_WORD.findall(plain(search_text(text))) if is_selected else [])
         words.append(pa.array(chain.from_iterable(words_of_text), pa.string()).dictionary_encode())
         places.append(np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1))
     row, number = np.concatenate(places, axis=1)

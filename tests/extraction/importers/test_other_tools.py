@@ -330,11 +330,11 @@ FILES: dict[str, tuple[str, str]] = {
     "tabs in a .csv": ("a.csv", "from\tto\tedge_type\n" + "".join(f"{h}\t{t}\t{r}\n" for h, r, t in TRIPLES)),
     "bars": ("a.txt", "node1|label|node2\n" + "".join(f"{h}|{r}|{t}\n" for h, r, t in TRIPLES)),
     "Neo4j's import": ("a.csv", ":START_ID,:TYPE,:END_ID\n" + "".join(f"{h},{r},{t}\n" for h, r, t in TRIPLES)),
-    "CX2, abbreviated": (
+    "CX2, abbreviated and in fragments": (
         "a.cx2",
         json.dumps(
             [
-                {"CXVersion": "2.0", "hasFragments": False},
+                {"CXVersion": "2.0", "hasFragments": True},
                 {"metaData": [{"name": "nodes", "elementCount": 3}]},
                 {
                     "attributeDeclarations": [
@@ -345,7 +345,7 @@ FILES: dict[str, tuple[str, str]] = {
                     ]
                 },
                 {"nodes": [{"id": node["id"], "x": 1.0, "v": {"n": node["name"]}} for node in NODES]},
-                {"edges": [{"id": n, "s": h, "t": t, "v": {"i": r}} for n, (h, t, r) in enumerate(ENDS)]},
+                *({"edges": [{"id": n, "s": h, "t": t, "v": {"i": r}}]} for n, (h, t, r) in enumerate(ENDS)),
                 {"visualProperties": [{"default": {"node": {"NODE_SHAPE": "ellipse"}, "edge": {}}}]},
             ]
         ),
