@@ -96,6 +96,7 @@ def read_graphml(file: Path) -> nx.Graph:
             if end is None or end not in nodes:
                 raise DataError(f"{file}: edge {number} has the end {quote(end)}, which is the id of no node.")
     namespace = tree.tag[: tree.tag.find("}") + 1]
+    _direct(tree, "edgedefault", "directed")
     _add_edge_labels(tree, namespace)
     _declare_keys(tree, namespace)
     with reading(file, "Is it GraphML that networkx reads?"):
@@ -103,6 +104,17 @@ def read_graphml(file: Path) -> nx.Graph:
             return nx.parse_graphml(ElementTree.tostring(tree, encoding="unicode"))
         except nx.NetworkXError as error:
             raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
+
+
+def _direct(tree: ElementTree.Element, default: str, of_edge: str) -> None:
+    """Let every edge run from its source to its target: in an undirected graph networkx turns edges round.
+
+    default, of_edge : the attributes that give the direction of the edges of a graph, and of one edge.
+    """
+    for graph in tree.iterfind(".//{*}graph"):
+        graph.set(default, "directed")
+    for edge in tree.iterfind(".//{*}edge"):
+        edge.attrib.pop(of_edge, None)
 
 
 def _add_edge_labels(tree: ElementTree.Element, namespace: str) -> None:
@@ -137,6 +149,7 @@ def read_gexf(file: Path) -> nx.Graph:
             element.tag = f"{{{_GEXF}{viz}}}{name}"
         if name == "edge" and not element.get("label") and element.get("kind"):
             element.set("label", str(element.get("kind")))
+    _direct(tree, "defaultedgetype", "type")
     with reading(file, "Is it GEXF that networkx reads?"):
         try:
             return nx.read_gexf(BytesIO(ElementTree.tostring(tree)), version="1.2draft")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.extraction.importers import triple_record
 from kg2rag.extraction.importers.field_names import columns_of, values_of
-from kg2rag.text.records import DataError, Record, decode, parse_json, quote
+from kg2rag.text.records import DataError, Record, decode, parse_json, quote, reading
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,11 +64,11 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     """
     import networkx as nx
 
-    nodes, edges = _parts(value, file, MAX_DEPTH)
+    with reading(file, "Is it a graph as its tool wrote it?"):
+        nodes, edges = _parts(value, file, MAX_DEPTH)
     if not edges:
         return None
-    is_directed = not isinstance(value, Mapping) or value.get("directed", True)
-    graph = nx.MultiDiGraph() if is_directed else nx.MultiGraph()
+    graph = nx.MultiDiGraph()
     for place, node in enumerate(nodes or _nodes_of_ends(edges)):
         _add_node(graph, _key(node, place), node, file)
     key_of = _keys_by_end(graph, edges)
@@ -268,9 +268,10 @@ def _add_node(graph: nx.Graph, key: Hashable, node: Record, file: Path) -> None:
     """Add a node, or what a further record of it adds; DataError where the two have different names."""
     attributes = {name: value for name, value in _attributes(node).items() if name != "id" or value != key}
     if key in graph:
-        names = [values_of("name", record)[:1] for record in (graph.nodes[key], attributes)]
-        if all(names) and names[0] != names[1]:
-            raise DataError(f"{file}: node {quote(key)} has the names {quote(names[0][0])} and {quote(names[1][0])}.")
+        for field in ("name", "caption"):
+            names = [name for record in (graph.nodes[key], attributes) for name in values_of(field, record)[:1]]
+            if len(set(map(str, names))) > 1:
+                raise DataError(f"{file}: node {quote(key)} has the names {quote(names[0])} and {quote(names[1])}.")
         attributes |= graph.nodes[key]
     graph.add_node(key, **attributes)
 

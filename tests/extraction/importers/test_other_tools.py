@@ -497,6 +497,23 @@ def test_parallel_edges_of_one_key_are_all_read(tmp_path: Path) -> None:
     assert [triple.relation for triple in triples] == ["steers", "owns"]
 
 
+UNDIRECTED = {
+    "a.graphml": UNDECLARED.replace('edgedefault="directed"', 'edgedefault="undirected"'),
+    "mixed.graphml": UNDECLARED.replace('<edge id="e0"', '<edge id="e0" directed="false"'),
+    "a.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace('"directed"', '"undirected"'),
+    "mixed.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace(
+        "<edge ", '<edge type="undirected" '
+    ),
+    "a.json": json.dumps({"directed": False, "nodes": NODES, "links": LINKS}),
+}
+
+
+@pytest.mark.parametrize("name", UNDIRECTED)
+def test_edges_of_undirected_graphs_run_as_the_file_has_them(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(UNDIRECTED[name])
+    assert sorted(map(str, graph_of(tmp_path / name).extract(CORPUS).triples)) == [EMPLOYS, STEERS]
+
+
 def test_edges_may_name_nodes_by_their_titles(tmp_path: Path) -> None:
     rows = "".join(f"u{number},{name}\n" for number, name in NAMED.items())
     (tmp_path / "entities.csv").write_text("id,title\n" + rows)
@@ -542,6 +559,8 @@ def test_how_nodes_are_named_is_counted() -> None:
         ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),
         ("a.json", '{"facts": 3}', ["a.json", "dict"]),
         ("a.json", '{"nodes": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
+        ("a.json", '{"nodes": [{"id": 1, "label": "a"}, {"id": 1, "label": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
+        ("a.cx2", '[{"CXVersion": "2.0"}, {"nodes": [3]}]', ["a.cx2"]),
         ("a.json", '[{"type": "relation", "from": "a", "to": "b"}, {"fact": 3}]', ["a.json", "record 2", "fact"]),
         ("a.ttl", "@prefix ex: <http://ex.org/> .", ["a.ttl", "RDF", "head, relation and tail"]),
         ("a.sif", "Marek Lund\tsteers\n", ["a.sif", "line 1"]),
