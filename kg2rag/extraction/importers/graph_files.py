@@ -100,10 +100,7 @@ def read_graphml(file: Path) -> nx.Graph:
     _add_edge_labels(tree, namespace)
     _declare_keys(tree, namespace)
     with reading(file, "Is it GraphML that networkx reads?"):
-        try:
-            return nx.parse_graphml(ElementTree.tostring(tree, encoding="unicode"))
-        except nx.NetworkXError as error:
-            raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
+        return nx.parse_graphml(ElementTree.tostring(tree, encoding="unicode"))
 
 
 def _direct(tree: ElementTree.Element, default: str, of_edge: str) -> None:
@@ -151,18 +148,18 @@ def read_gexf(file: Path) -> nx.Graph:
             element.set("label", str(element.get("kind")))
     _direct(tree, "defaultedgetype", "type")
     with reading(file, "Is it GEXF that networkx reads?"):
-        try:
-            return nx.read_gexf(BytesIO(ElementTree.tostring(tree)), version="1.2draft")
-        except nx.NetworkXError as error:
-            raise DataError(f"{file}: no GEXF that networkx reads ({error}).") from None
+        return nx.read_gexf(BytesIO(ElementTree.tostring(tree)), version="1.2draft")
 
 
 def read_gml(file: Path) -> nx.Graph:
-    """The graph in a GML file."""
+    """The graph in a GML file, of any characters; its edges run as the file has them, and may be parallel."""
     import networkx as nx
 
+    text = decode(file.read_bytes(), file).encode("ascii", "xmlcharrefreplace").decode()
+    header, node, parts = text.partition("node")
+    header = re.sub(r"\b(?:directed|multigraph)\s+[01]\b", "", header).replace("[", "[ directed 1 multigraph 1 ", 1)
     with reading(file, "Is it GML that networkx reads?"):
-        return nx.read_gml(file, label="id")
+        return nx.parse_gml(header + node + parts, label="id")
 
 
 def read_pajek(file: Path) -> nx.Graph:

@@ -83,11 +83,11 @@ def test_what_an_edge_cannot_have_names_the_file(tmp_path: Path, data: dict[str,
         GraphFile(written(tmp_path, graph)).extract(CORPUS)
 
 
-@pytest.mark.parametrize(("contents", "message"), [("nothing", "no XML"), ("<html></html>", "no GraphML")])
+@pytest.mark.parametrize(("contents", "message"), [("nothing", "no XML"), ("<html></html>", "GraphML")])
 def test_a_file_that_is_no_graphml_is_named(tmp_path: Path, contents: str, message: str) -> None:
     file = tmp_path / "graph.graphml"
     file.write_text(contents)
-    with pytest.raises(ValueError, match=f"graph.graphml: {message}"):
+    with pytest.raises(ValueError, match=f"graph.graphml: .*{message}"):
         GraphFile(file).extract(CORPUS)
 
 

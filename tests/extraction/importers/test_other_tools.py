@@ -490,6 +490,13 @@ def test_words_as_keys_of_a_multigraph_are_relations_and_ids_are_none() -> None:
     assert [triple.relation for triple in extraction_of_networkx(graph).triples] == ["steers", "owns", "related to"]
 
 
+def test_gml_has_any_characters_and_parallel_edges(tmp_path: Path) -> None:
+    edges = 'edge [ source 1 target 2 label "führt" ] edge [ source 1 target 2 label "besitzt" ]'
+    (tmp_path / "a.gml").write_text(f'graph [ node [ id 1 label "Łukasz" ] node [ id 2 label "Halina" ] {edges} ]')
+    triples = graph_of([("Łukasz", "führt", "Halina"), ("Łukasz", "besitzt", "Halina")]).extract(CORPUS).triples
+    assert graph_of(tmp_path / "a.gml").extract(CORPUS).triples == triples
+
+
 def test_parallel_edges_of_one_key_are_all_read(tmp_path: Path) -> None:
     edges = [{"source": 1, "target": 2, "key": "", "label": name} for name in ("steers", "owns")]
     (tmp_path / "a.json").write_text(json.dumps({"nodes": NODES, "links": edges}))
@@ -504,6 +511,7 @@ UNDIRECTED = {
     "mixed.gexf": GEXF.format(namespace="http://gexf.net/1.3", **GEXF_PARTS).replace(
         "<edge ", '<edge type="undirected" '
     ),
+    "a.gml": GML.replace("directed 1", "directed 0"),
     "a.json": json.dumps({"directed": False, "nodes": NODES, "links": LINKS}),
 }
 
