@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, Workload
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.contract import DesignAliases, Retriever, Tuned, require_queries
-from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.contract import DesignAliases, Tuned, require_queries
+from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT, BoolArray, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities
@@ -74,7 +74,7 @@ class ExpansionNotes(Notes):
 
 @ALIASES
 @dataclass(frozen=True)
-class ExpansionQueries(LinksEntities, Retriever):
+class ExpansionQueries(LinksEntities, VectorRetriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
     A hit of an expansion carries the path of the first that finds it and, as parts of its score, the number of that
@@ -111,10 +111,6 @@ class ExpansionQueries(LinksEntities, Retriever):
     def __post_init__(self) -> None:
         object.__setattr__(self, "no_seeds", tuple(self.no_seeds))
         super().__post_init__()
-
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages."""
-        return Dense(self.kb).workloads(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""

@@ -1,7 +1,8 @@
 """A ranking -> the same hits and a few more, re-scored by how near the graph puts them to the query's entities.
 
 The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive: no hit is dropped.
-Ours: a passage that several entities reach counts by its best one; equal graph scores are ordered by cosine.
+Ours: the graph score counts the mentions in the passage that it scores; a passage that several entities reach counts
+by its best one; equal graph scores are ordered by cosine.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step
-from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked, one_of
+from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked
 from kg2rag.types.rankings import number, top_with_ties
 
 COLOUR = "#009E73"  # in plots
@@ -48,12 +49,11 @@ ALIASES = DesignAliases(
         ("topK", "depth", "hits that are merged and re-scored"),
         ("relTypes", "relation_types", "None for all"),
         ("relationshipWeight", "Triple.strength", "in (0, 10]"),
-        ("entityMentionCount", "mentions", '"passage", or "corpus" for all'),
+        ("entityMentionCount", "Hit.score_parts", '"mentions", those in the passage'),
         ("minScore, limit", "linker", '"ngram+embedding"; "embedding(0.6, limit=5)" sets others'),
     ),
 )
 
-MENTIONS = ("passage", "corpus")
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
 TINY = 0.1  # the best of ten similarities is above it
 WALKS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
@@ -117,7 +117,6 @@ class GraphAugment(LinksEntities, Stage):
     max_chunks : passages that only the graph found, at most.
     alpha : weight of the text score, 0.7 in the design.
     beta : weight of the graph score, 0.3 in the design.
-    mentions : of a related entity that the graph score counts: in the "passage" it scores, or in the whole "corpus".
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
@@ -129,7 +128,6 @@ class GraphAugment(LinksEntities, Stage):
     max_chunks: Natural = 4
     alpha: Weight = 0.7
     beta: Weight = 0.3
-    mentions: Annotated[str, one_of(MENTIONS)] = "passage"
     use_graph: bool = True
     depth: Count = 10
     linker: str | Linker = linking.DESIGN
@@ -210,8 +208,6 @@ class GraphAugment(LinksEntities, Stage):
             "hop": _joined([around.hops for around in neighbourhoods])[numbers],
             "mentions": graph.mentions.counts[mentions],
         }
-        if self.mentions == "corpus":
-            parts["mentions"] = graph.mention_counts[near][numbers]
         scores = graph_score(parts["strength"], parts["hop"], parts["mentions"])
         order = np.lexsort((-scores, rows))  # stable: of equal scores the first
         best = order[run_starts(rows[order])]
@@ -272,7 +268,6 @@ def graph_augmented(
     max_chunks: int = 4,
     alpha: float = 0.7,
     beta: float = 0.3,
-    mentions: str = "passage",
     use_graph: bool = True,
     dense_share: Share = 0.7,
     depth: int = 10,
@@ -285,5 +280,5 @@ def graph_augmented(
     """
     weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
-    stage = GraphAugment(kb, hops, max_chunks, alpha, beta, mentions, use_graph, depth, linker, relation_types)
+    stage = GraphAugment(kb, hops, max_chunks, alpha, beta, use_graph, depth, linker, relation_types)
     return merged >> stage

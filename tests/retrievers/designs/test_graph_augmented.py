@@ -121,18 +121,15 @@ def test_a_passage_that_two_entities_reach_counts_by_the_better_one(tmp_path: Pa
     assert found.hit(2).path == (triples[1],)
 
 
-def test_mentions_are_those_of_the_corpus_or_of_the_passage_alone(tmp_path: Path) -> None:
+def test_mentions_are_those_of_the_passage_that_is_scored(tmp_path: Path) -> None:
     triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
     extraction = Extraction(triples, tuple(Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2")))
     kb = knowledge_base(passages("none", "one", "two"), extraction, {"Hub": (0.9, 0.2, 0.1)}, Store(tmp_path))
 
-    def graph(mentions: str) -> dict[str, float]:
-        found = GraphAugment(kb, mentions=mentions).apply([Query("q", "Hub")], [given_ranking(kb, p0=1.0)])[0]
-        return {hit.passage_id: hit.score_parts["graph"] for hit in found if hit.stage == "graph"}
-
-    once, thrice, four = (0.7 + 0.3 * log2(count + 1) / 5 for count in (1, 3, 4))
-    assert graph("corpus") == pytest.approx({"p1": four, "p2": four})
-    assert graph("passage") == pytest.approx({"p1": once, "p2": thrice})
+    (ranking,) = GraphAugment(kb).apply([Query("q", "Hub")], [given_ranking(kb, p0=1.0)])
+    graph = {hit.passage_id: hit.score_parts["graph"] for hit in ranking if hit.stage == "graph"}
+    once, thrice = (0.7 + 0.3 * log2(count + 1) / 5 for count in (1, 3))
+    assert graph == pytest.approx({"p1": once, "p2": thrice})
 
 
 def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> None:
