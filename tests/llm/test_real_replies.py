@@ -61,7 +61,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 
 @pytest.mark.filterwarnings("ignore::kg2rag.llm.linker.UnknownNameWarning")
-@pytest.mark.parametrize("path", small_model.PATHS)
+@pytest.mark.parametrize("path", dict.fromkeys(reply["path"] for reply in REPLIES))
 def test_real_replies_are_usable(path: str, server: ChatServer, session_store: Store, tmp_path: Path) -> None:
     Repertoire(path).serve(server)
     data: Any = kg2rag.load("bundled")
