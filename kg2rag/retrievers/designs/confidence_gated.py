@@ -61,28 +61,20 @@ ALIASES = DesignAliases(
 )
 
 
-class TextSearch(NamedTuple):
-    """How text hits are found: their stage, the name of their part of the score, source and formula."""
-
-    stage: str
-    part: str
-    source: str
-    formula: str
-
-
-VECTOR = TextSearch("vector", "cosine", "dense", "cosine")
-LEXICAL = TextSearch("bm25", "bm25", "bm25", "1 / (1 + 1 / bm25)")
+PARTS = {"vector": "cosine", "bm25": "bm25"}  # of the score
+SOURCES = {"vector": "dense", "bm25": "bm25"}
+FORMULAS = {"vector": "cosine", "bm25": "1 / (1 + 1 / bm25)"}
 
 
 class TextHits(NamedTuple):
-    """The text hits of a query; (n_hits,) each: rows, and cosines or BM25 scores."""
+    """The text hits of a query, of the stage "vector" or "bm25": (n_hits,) each, rows and cosines or BM25 scores."""
 
-    search: TextSearch
+    stage: str
     rows: IntArray
     values: FloatArray
 
 
-NO_HITS = TextHits(LEXICAL, np.empty(0, dtype=np.int64), np.empty(0))
+NO_HITS = TextHits("bm25", np.empty(0, dtype=np.int64), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -149,11 +141,11 @@ class ConfidenceGated(LinksEntities, Retriever):
         if self.vector:
             for i, ranking in enumerate(Dense(self.kb).retrieve_batch(queries, self.depth)):
                 similar = ranking.scores >= self.min_score
-                hits[i] = TextHits(VECTOR, ranking.rows[similar], ranking.scores[similar])
+                hits[i] = TextHits("vector", ranking.rows[similar], ranking.scores[similar])
         lexical = [i for i, text in enumerate(hits) if not len(text.rows) and (links[i] or not self.vector)]
         rankings = BM25(self.kb).retrieve_batch([queries[i] for i in lexical], self.depth)
         for i, ranking in zip(lexical, rankings, strict=True):
-            hits[i] = TextHits(LEXICAL, ranking.rows, ranking.scores)
+            hits[i] = TextHits("bm25", ranking.rows, ranking.scores)
         return hits
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -163,7 +155,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         super().prepare(queries)
 
     def _gate(self, query: Query, links: Sequence[Link], mask: IntArray | None, text: TextHits) -> Ranking:
-        text_scores = text.values if text.search is VECTOR else squashed(text.values)
+        text_scores = text.values if text.stage == "vector" else squashed(text.values)
         sure, skipped = self._confidence(query, links, text_scores)
         related = {} if skipped else self._reached(query, links, mask)
         for row in text.rows.tolist():
@@ -172,14 +164,13 @@ class ConfidenceGated(LinksEntities, Retriever):
         strength = np.array([near.strength for near in related.values()])
         passage = self._passage_scores(query, rows)
         parts = {"passage": passage, "strength": strength, "confidence": np.full(len(rows), sure)}
-        search = text.search
         groups = {
-            search.stage: (text.rows, text_scores, {search.part: text.values}),
+            text.stage: (text.rows, text_scores, {PARTS[text.stage]: text.values}),
             "graph": (rows, passage * strength * sure, parts),
         }
         notes = GateNotes(
-            {search.stage: search.formula, "graph": "passage · strength · confidence"},
-            {search.stage: search.source, "graph": "graph"},
+            {text.stage: FORMULAS[text.stage], "graph": "passage · strength · confidence"},
+            {text.stage: SOURCES[text.stage], "graph": "graph"},
             warning=skipped,
             entities=linked_entities(self.kb, links),
             vector_results=len(text.rows),
