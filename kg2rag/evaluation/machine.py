@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -27,10 +28,6 @@ def environment() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     torch = sys.modules.get("torch")
-    versions = dict[str, str | None].fromkeys(_LIBRARIES)
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = {
         " ".join(str(library.get(part) or "") for part in ("internal_api", "version", "architecture")).strip()
@@ -41,7 +38,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": processor(),
-        "versions": versions,
+        "versions": library_versions(),
         "threads": {
             "cores": cores,
             "torch": None if torch is None else torch.get_num_threads(),
@@ -52,13 +49,27 @@ def environment() -> dict[str, Any]:
     }
 
 
+@cache
+def library_versions() -> dict[str, str | None]:
+    """Library -> its version; None if it is not installed."""
+    versions = dict[str, str | None].fromkeys(_LIBRARIES)
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
+
+
 def load_average() -> float | None:
     """Processes waiting for a core over the last minute, or None where the platform does not report it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
+@cache
 def commit() -> dict[str, object] | None:
-    """The git commit of the checkout that this package runs from, and whether files differ from it, or None."""
+    """The git commit of the checkout that this package runs from, and whether files differ from it, or None.
+
+    It is read once a process, as the code is.
+    """
     if not (PACKAGE.parent / ".git").exists() or shutil.which("git") is None:
         return None
     head = _git("rev-parse", "--verify", "--quiet", "HEAD")

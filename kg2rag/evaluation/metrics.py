@@ -43,8 +43,14 @@ SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
 ANSWER_METRICS = ("answer_em", "answer_f1", "answer_in_context")
 """Columns of a comparison with a reader, see `reader_answers`; all lie in [0, 1]."""
-FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
-"""Functions of metrics that ranx lacks, "name": "package.module:function"."""
+FUNCTIONS: Registry[MetricFunction] = Registry(
+    "metric",
+    {
+        # "name": "package.module:function"
+    },
+    group="kg2rag.metrics",
+)
+"""Functions of metrics that ranx lacks."""
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
 _RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query", *ANSWER_METRICS)
 """Columns of result tables, which no metric may be called."""

@@ -151,7 +151,10 @@ class CrossEncoder(Following):
 DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's own embedder
 RERANKERS: Registry[Reranker] = Registry(
     "reranker",
-    {DEFAULT_RERANKER: BiEncoder, "llm(MODEL@BASE_URL)": "kg2rag.llm.reranker:named"},
+    {
+        DEFAULT_RERANKER: BiEncoder,
+        "llm(MODEL@BASE_URL)": "kg2rag.llm.reranker:named",
+    },
     group="kg2rag.rerankers",
     context=1,
 )
