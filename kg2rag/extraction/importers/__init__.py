@@ -126,12 +126,12 @@ class Row:
         """The name of the relation; "" if it is missing."""
         return sys.intern(relation_of(self.record))
 
-    def statement(self, head: str, tail: str, passage_id: str) -> Statement:
-        """The triple that the record states between two entities."""
+    def statement(self, head: str, relation: str, tail: str, passage_id: str) -> Statement:
+        """The triple that the record states, "related to" if it has no relation."""
         confidence = self.number("confidence", MAX_CONFIDENCE)
         triple = Triple(
             head,
-            self.relation or "related to",
+            relation or "related to",
             tail,
             passage_id,
             DEFAULT_STRENGTH,

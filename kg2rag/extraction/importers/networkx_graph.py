@@ -48,8 +48,10 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
             entity, passage = (tail, head) if head in passages else (head, tail)
             mentions += _mentions(row, names.get(entity), passages.get(passage))
         elif head in names and tail in names:
-            notes[NO_RELATION] += not row.relation
-            statement = row.statement(names[head], names[tail], str(row.record.get("passage_id", "")))
+            # A relation of ours is as it was written, with its blanks.
+            relation = str(row.record["relation"]) if row.record.get("kind") == "triple" else row.relation
+            notes[NO_RELATION] += not relation
+            statement = row.statement(names[head], relation, names[tail], str(row.record.get("passage_id", "")))
             statements.append((_whole_number(row, "order"), statement))
         else:
             notes["edges of blank entities, left out"] += 1

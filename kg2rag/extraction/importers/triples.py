@@ -108,7 +108,7 @@ class TriplesFile:
             head, tail = (described.of(row, end) for end in ("head", "tail"))
             ends += (head, tail)
             notes[NO_RELATION] += not row.relation
-            statements.append(row.statement(head.name, tail.name, row.text("passage_id")))
+            statements.append(row.statement(head.name, row.relation, tail.name, row.text("passage_id")))
         if notes[OUTSIDE] and not statements:
             raise DataError(
                 f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
