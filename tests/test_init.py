@@ -12,7 +12,6 @@ import kg2rag
 HEAVY = (
     "bm25s",
     "datasets",
-    "faiss",
     "matplotlib",
     "networkx",
     "numba",

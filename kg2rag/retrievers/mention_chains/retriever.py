@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice, starmap
+from itertools import chain
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Workload
+from kg2rag.knowledge import DenseIndex, KnowledgeBase, LexicalSettings, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
@@ -55,11 +55,12 @@ from kg2rag.retrievers.mention_chains.chains import (
 from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index, token_workload
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
-from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above, top_with_ties
+from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
 LEXICAL = LexicalSettings()
+POOL = 3_000  # passages nearest to a question, with which its sub-phrases are compared
 TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 TUNING = (
     Tuned("mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING),
@@ -70,6 +71,13 @@ TUNING = (
         75,
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500", "scifact", "docs"),
         training=TRAINING,
+    ),
+    Tuned(
+        "mention_chains",
+        "three thousand passages near a question for its sub-phrases",
+        "chosen",
+        6,
+        training=TRAINING[2:8],
     ),
     Tuned("mention_chains", "four windows of a long passage whose tokens are compared", "chosen", 3, sets=("docs",)),
     Tuned(
@@ -128,7 +136,8 @@ class MentionChains(VectorRetriever):
     damping, iterations, backward, name_weight, max_mentions, reach : of the walk, see `MentionPPR`.
     dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
     max_phrases : sub-phrases of a question, the shortest first; 0 for none.
-    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages; they share
+    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages, of the
+        `POOL` nearest to the question; they share
         phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
     walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
     gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
@@ -214,12 +223,13 @@ class MentionChains(VectorRetriever):
         kb, walker = self.kb, self._walker
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
-        nearest = self._nearest(vectors, masks)
-        restarts = self._restarts(queries, walker, nearest)
+        nearest = kb.dense.search(np.stack([question for question, *_ in vectors]), max(self._first, POOL), masks)
+        restarts = self._restarts(queries, walker, vectors, nearest)
         walks = walker.walks(restarts, masks)
         for i, query in enumerate(queries):
-            dense = nearest[i][0]
-            if not len(dense.rows):
+            rows, cosines = nearest[i]
+            dense = Hits(rows[: self._first], cosines[: self._first])
+            if not len(rows):
                 yield None
                 continue
             shares = walks[i].reached(len(kb.corpus))
@@ -236,21 +246,13 @@ class MentionChains(VectorRetriever):
 
     def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
         """The first by BM25 of the rows of a mask; of all if that is None."""
-        rows = top_with_ties(scores, self._first) if mask is None else mask
+        rows = np.flatnonzero(scores) if mask is None else mask
         return best_hits(rows, scores[rows], self._first)
 
     @property
     def _first(self) -> int:
         """How many hits of each search are kept."""
         return max(self.depth, self.dense_seeds, self.walk_depth, self.dense_depth, self.bm25_depth)
-
-    def _nearest(self, vectors: Sequence[Matrix], masks: Sequence[IntArray | None]) -> list[list[Hits]]:
-        """For each query the passages nearest to it, then those nearest to each of its phrases: one search for all."""
-        sizes = list(map(len, vectors))
-        depths = [depth for size in sizes for depth in [self._first, *[self.phrase_seeds] * (size - 1)]]
-        scopes = [mask for mask, size in zip(masks, sizes, strict=True) for _ in range(size)]
-        hits = starmap(Hits, self.kb.dense.search(np.concatenate(vectors), depths, scopes))
-        return [list(islice(hits, size)) for size in sizes]
 
     def _chains(self, evidence: Evidence) -> tuple[FloatArray, float, Linear, Chains | None]:
         """The log-odds of the single candidates, how far chains are trusted, the sum that orders, and the chains."""
@@ -263,37 +265,45 @@ class MentionChains(VectorRetriever):
         return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
     def _restarts(
-        self, queries: Sequence[Query], walker: MentionPPR, nearest: Sequence[Sequence[Hits]]
+        self,
+        queries: Sequence[Query],
+        walker: MentionPPR,
+        vectors: Sequence[Matrix],
+        nearest: Sequence[tuple[IntArray, FloatArray]],
     ) -> list[NodeWeights]:
-        """Where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
+        """Where the walks start: as `mention_ppr`'s, and at the passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
         seeds = self.dense_seeds
         dense = [
-            Ranking.from_scores(query.id, question.rows[:seeds], question.scores[:seeds], ids)
-            for query, (question, *_) in zip(queries, nearest, strict=True)
+            Ranking.from_scores(query.id, rows[:seeds], cosines[:seeds], ids)
+            for query, (rows, cosines) in zip(queries, nearest, strict=True)
         ]
         starts, _ = walker.restarts(queries, dense)
-        near = [
-            phrase_restart(
-                phrases,
-                weight=self.phrase_weight,
-                temperature=self.dense_temperature,
-                fit_temperature=self.phrase_temperature,
-            )
-            for _, *phrases in nearest
+        return [
+            start.plus(self._phrase_restart(question_and_phrases[1:], np.sort(rows)))
+            for start, question_and_phrases, (rows, _) in zip(starts, vectors, nearest, strict=True)
         ]
-        return [start.plus(more) for start, more in zip(starts, near, strict=True)]
+
+    def _phrase_restart(self, phrases: Matrix, pool: IntArray) -> NodeWeights:
+        """What sub-phrases, (n_phrases, dim), add to the start of a walk: their nearest passages of a pool."""
+        nearest = DenseIndex(self.kb.vectors[pool]).search(phrases, self.phrase_seeds)
+        return phrase_restart(
+            [Hits(pool[rows], cosines) for rows, cosines in nearest],
+            weight=self.phrase_weight,
+            temperature=self.dense_temperature,
+            fit_temperature=self.phrase_temperature,
+        )
 
     def _encoded(self, queries: Sequence[Query]) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
         """The tokens of the queries, None without token vectors; and (1 + n_phrases, dim) of each and its phrases.
 
-        Tokens come first: their passes give the vectors of queries and phrases, too.
+        Tokens come first: their passes give the vectors of queries, too.
         """
         texts = [query.text for query in queries]
         phrases = [sub_phrases(text, self.max_phrases) for text in texts]
         tokens: Sequence[QuestionTokens | None] = [None] * len(queries)
         if token_index(self.kb) is not None:
-            tokens = question_tokens(self.kb, texts, list(chain.from_iterable(phrases)))
+            tokens = question_tokens(self.kb, texts)
         parts = [[text, *spans] for text, spans in zip(texts, phrases, strict=True)]
         vectors = self.kb.encode_once(list(chain.from_iterable(parts)), "query")
         return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import numba
@@ -57,6 +57,7 @@ class TokenVectors:
     ----------
     axes : (dim, 64) on which the token vectors of the corpus vary most, less where they have fewer dimensions.
     vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_windows + 1,) where each window begins.
+    sums : (n_windows, 64) see `window_sums`.
     windows : (n_passages + 1,) where the windows of each passage begin: one, or more where the encoder cuts it.
     rarity : (n_wordpieces,) see `rarity`.
     """
@@ -64,6 +65,7 @@ class TokenVectors:
     axes: Matrix
     vectors: Bytes
     indptr: IntArray
+    sums: NDArray[np.int32]
     windows: IntArray
     rarity: FloatArray
 
@@ -73,7 +75,9 @@ class TokenVectors:
         The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the question's.
         """
         scaled = question.vectors / np.float32(SCALE)
-        highest: FloatArray = _max_sim(self.vectors, self.indptr, self.windows, rows, scaled, question.weights)
+        highest: FloatArray = _max_sim(
+            self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights
+        )
         return highest
 
 
@@ -82,11 +86,8 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
     return kb.cached("token_vectors", lambda: _open(kb))
 
 
-def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[str] = ()) -> list[QuestionTokens]:
-    """The wordpieces of some questions; the last `KEPT` are kept. Not where `token_index` is None.
-
-    `phrases` are encoded in the same passes, so that `kb.encode_once` finds the vectors of both.
-    """
+def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
+    """The wordpieces of some questions; the last `KEPT` are kept. Not where `token_index` is None."""
     index = token_index(kb)
     encoder = kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
@@ -94,10 +95,8 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[s
     tokens_of: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     new = [text for text in dict.fromkeys(texts) if text not in tokens_of]
     if new:
-        encoded = encoder.encode_tokens(
-            [*new, *dict.fromkeys(phrases)], kb.store, "query", reduce=partial(projected, axes=index.axes)
-        )
-        for text, (pieces, vectors) in zip(new, encoded, strict=False):
+        encoded = encoder.encode_tokens(new, kb.store, "query", reduce=partial(projected, axes=index.axes))
+        for text, (pieces, vectors) in zip(new, encoded, strict=True):
             weights = index.rarity[pieces]
             tokens_of[text] = QuestionTokens(vectors, weights / (weights.sum() or 1.0))
     tokens = [tokens_of[text] for text in texts]
@@ -120,7 +119,16 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     folder = store.entry("tokens", _key(kb), lambda folder: _write(folder, encoder, kb))
     names = ("axes", "indptr", "windows", "frequency")
     axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
-    return TokenVectors(axes, mapped(folder / "vectors.npy"), indptr, windows, rarity(len(corpus), frequency))
+    vectors = mapped(folder / "vectors.npy")
+    blocks = (window_sums(vectors, indptr[start : start + BLOCK + 1]) for start in range(0, len(indptr) - 1, BLOCK))
+    sums = store.entry("token_sums", key, lambda folder: save_rows(folder / "sums.npy", blocks))
+    return TokenVectors(axes, vectors, indptr, mapped(sums / "sums.npy"), windows, rarity(len(corpus), frequency))
+
+
+def window_sums(vectors: Bytes, indptr: IntArray) -> NDArray[np.int32]:
+    """(n_windows, dim) the token vectors of each window added up, where windows begin at `indptr`, (n_windows + 1,)."""
+    windows = pairwise(indptr.tolist())
+    return np.array([vectors[start:end].sum(axis=0, dtype=np.int32) for start, end in windows])
 
 
 def _key(kb: KnowledgeBase) -> dict[str, object]:
@@ -197,7 +205,13 @@ def principal_axes(passages: Sequence[Matrix]) -> Matrix:
 
 @numba.njit(cache=True)
 def _max_sim(
-    vectors: Bytes, indptr: IntArray, windows: IntArray, rows: IntArray, question: Matrix, weights: FloatArray
+    vectors: Bytes,
+    indptr: IntArray,
+    sums: NDArray[np.int32],
+    windows: IntArray,
+    rows: IntArray,
+    question: Matrix,
+    weights: FloatArray,
 ) -> FloatArray:
     """See `TokenVectors.max_sim`; `question` is (t, dim), dim a multiple of `STRIDE`.
 
@@ -212,21 +226,21 @@ def _max_sim(
         mean += weights[piece] * question[piece]
     best_windows = np.zeros((rows.shape[0], n_question))
     best = np.empty(width, dtype=np.float32)
-    sums = np.empty(width, dtype=np.float32)
+    cosines = np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
         highest = -np.inf
-        for window in _nearest_windows(vectors, indptr, windows[rows[i]], windows[rows[i] + 1], mean):
+        for window in _nearest_windows(sums, windows[rows[i]], windows[rows[i] + 1], mean):
             best[:] = -np.inf
             for token in range(indptr[window], indptr[window + 1]):
-                sums[:] = 0.0
+                cosines[:] = 0.0
                 for axis in range(0, dim, STRIDE):
                     a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
                     c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
                     for piece in range(width):
-                        two = (sums[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
-                        sums[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
+                        two = (cosines[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
+                        cosines[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
                 for piece in range(width):
-                    best[piece] = max(best[piece], sums[piece])
+                    best[piece] = max(best[piece], cosines[piece])
             total = 0.0
             for piece in range(n_question):
                 total += weights[piece] * best[piece]
@@ -237,20 +251,18 @@ def _max_sim(
 
 
 @numba.njit(cache=True)
-def _nearest_windows(vectors: Bytes, indptr: IntArray, first: int, end: int, question: FloatArray) -> IntArray:
+def _nearest_windows(sums: NDArray[np.int32], first: int, end: int, question: FloatArray) -> IntArray:
     """At most `WINDOWS` of some windows, those whose token vectors added up lie nearest to `question`, (dim,)."""
     if end - first <= WINDOWS:
         return np.arange(first, end)
     cosines = np.empty(end - first)
     for window in range(first, end):
-        total = np.zeros(question.shape[0], dtype=np.int32)
-        for token in range(indptr[window], indptr[window + 1]):
-            for axis in range(question.shape[0]):
-                total[axis] += vectors[token, axis]
-        product, square = 0.0, 1.0
+        product = 0.0
+        square = 1.0
         for axis in range(question.shape[0]):
-            product += total[axis] * question[axis]
-            square += float(total[axis]) * total[axis]
+            total = float(sums[window, axis])
+            product += total * question[axis]
+            square += total * total
         cosines[window - first] = product / np.sqrt(square)
     return first + np.argsort(-cosines, kind="mergesort")[:WINDOWS]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge import DenseIndex
+from kg2rag.knowledge.indexes import dense
 from kg2rag.knowledge.indexes.dense import cosines
 from kg2rag.types import IntArray, Matrix
 
@@ -25,20 +26,19 @@ def slow(vectors: Matrix, query: Matrix, k: int, rows: IntArray | None = None) -
 
 
 @pytest.mark.parametrize("k", [1, 5, 100, 400, 1_000])
-@pytest.mark.parametrize("n_queries", [1, 7, 40])  # FAISS computes one query, a few and many in different ways
+@pytest.mark.parametrize("n_queries", [1, 7, 40])
 def test_the_nearest_rows_are_those_of_brute_force(k: int, n_queries: int) -> None:
     vectors, queries = unit(400), unit(n_queries, seed=1)
     found = DenseIndex(vectors).search(queries, k)
     assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, k) for query in queries]
 
 
-def test_each_query_has_as_many_rows_as_it_asks_for() -> None:
-    vectors, queries, depths = unit(400), unit(3, seed=1), [100, 1, 7]
-    found = DenseIndex(vectors).search(queries, depths, [None, None, np.arange(50)])
-    assert [rows.tolist() for rows, _ in found] == [
-        slow(vectors, query, k, rows)
-        for query, k, rows in zip(queries, depths, [None, None, np.arange(50)], strict=True)
-    ]
+def test_rows_and_queries_of_many_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, queries = unit(400), unit(40, seed=1)
+    monkeypatch.setattr(dense, "BLOCK_ROWS", 30)
+    monkeypatch.setattr(dense, "BLOCK_QUERIES", 7)
+    found = DenseIndex(vectors).search(queries, 50)
+    assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, 50) for query in queries]
 
 
 def test_cosines_stand_beside_their_rows_best_first() -> None:

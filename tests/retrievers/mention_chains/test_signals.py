@@ -18,7 +18,14 @@ from kg2rag.retrievers.mention_chains.candidates import (
     walk_gap,
     weighted,
 )
-from kg2rag.retrievers.mention_chains.words import QuestionTokens, TokenVectors, naming_index, naming_words, rarity
+from kg2rag.retrievers.mention_chains.words import (
+    QuestionTokens,
+    TokenVectors,
+    naming_index,
+    naming_words,
+    rarity,
+    window_sums,
+)
 
 Build = Callable[..., KnowledgeBase]
 EVERY = np.arange(3)
@@ -74,12 +81,17 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
     vectors = np.zeros((3, 64), np.int8)
     vectors[0, 0] = vectors[1, 1] = 127
     vectors[2, :2] = -64, 64
-    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, np.array([0, 2, 3, 3]), np.arange(4), np.ones(5))
+    indptr = np.array([0, 2, 3, 3])
+    sums = window_sums(vectors, indptr)
+    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, indptr, sums, np.arange(4), np.ones(5))
     question = QuestionTokens(np.eye(2, 64, dtype=np.float32), np.array([0.25, 0.75]))
     found = index.max_sim(question, EVERY)
     assert found.tolist() == pytest.approx(np.array([[1, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6)
     assert weighted(found, question.weights).tolist() == pytest.approx([1, 0.5 * 64 / 127, 0], abs=1e-6)
-    parted = replace(index, indptr=np.array([0, 1, 2, 3]), windows=np.array([0, 2, 3, 3]))  # the first passage's two
+    parts = np.array([0, 1, 2, 3])
+    parted = replace(
+        index, indptr=parts, sums=window_sums(vectors, parts), windows=np.array([0, 2, 3, 3])
+    )  # the first passage's two
     assert parted.max_sim(question, EVERY).tolist() == pytest.approx(
         np.array([[0, 1], [-64 / 127, 64 / 127], [0, 0]]), abs=1e-6
     )
@@ -91,7 +103,8 @@ def test_of_a_long_passage_the_windows_nearest_to_the_question_are_compared() ->
     for token, axis in enumerate([1, 0, 2, 3, 4, 0, 0, 0, 0]):
         vectors[token, axis] = 100 if token < 5 else 90
     indptr = np.array([0, 1, 5, 6, 7, 8, 9])
-    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, indptr, np.array([0, 6]), np.ones(5))
+    sums = window_sums(vectors, indptr)
+    index = TokenVectors(np.eye(64, dtype=np.float32), vectors, indptr, sums, np.array([0, 6]), np.ones(5))
     question = QuestionTokens(np.eye(1, 64, dtype=np.float32), np.array([1.0]))
     assert index.max_sim(question, np.array([0])).tolist() == [[pytest.approx(90 / 127)]]
 
