@@ -121,7 +121,7 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     axes, indptr, windows, frequency = (np.load(folder / f"{name}.npy") for name in names)
     vectors = mapped(folder / "vectors.npy")
     blocks = (window_sums(vectors, indptr[start : start + BLOCK + 1]) for start in range(0, len(indptr) - 1, BLOCK))
-    sums = store.entry("token_sums", key, lambda folder: save_rows(folder / "sums.npy", blocks))
+    sums = store.entry("token_sums", _key(kb), lambda folder: save_rows(folder / "sums.npy", blocks))
     return TokenVectors(axes, vectors, indptr, mapped(sums / "sums.npy"), windows, rarity(len(corpus), frequency))
 
 
