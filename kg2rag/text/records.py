@@ -266,9 +266,7 @@ def quote(value: object) -> str:
 
 def _lines(file: Path) -> Iterator[str]:
     with file.open("rb") as stream:
-        is_utf16 = stream.read(2) in _UTF16_MARKS
-        stream.seek(0)
-        if is_utf16:
+        if stream.peek(2)[:2] in _UTF16_MARKS:
             yield from StringIO(decode(stream.read(), file))
             return
         for number, line in enumerate(stream, start=1):
