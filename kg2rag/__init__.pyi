@@ -12,8 +12,6 @@ from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load
-from .evaluation.answer_scores import mean_scores as mean_scores
-from .evaluation.answer_scores import score_answers as score_answers
 from .evaluation.comparison import CompareOptions as CompareOptions
 from .evaluation.comparison import compare as compare
 from .evaluation.graph_headroom import graph_report as graph_report

@@ -215,7 +215,7 @@ def compare_graphs(
     data: DrawOptions,
     encoder: EncoderOptions,
     workers: WorkerOptions,
-    graphs: list[str] | None = opt(None, "NAME=SOURCE; may be repeated.", "--graph"),
+    graphs: list[str] | None = opt(None, "NAME=SOURCE; may be repeated. Default: mentions, cooccurrence.", "--graph"),
     systems: str = opt("graph_augmented,expansion_queries", NAMES.capitalize()),
     settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set"),
     placebo: int = opt(3, "Number of shuffled copies of each graph.", min=0),

@@ -39,7 +39,7 @@ class DataOptions:
     dataset: str = arg(..., DATASET)
     path: Path | None = opt(None, "File or folder of the set. Default: the copy on the hub.")
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
-    split: str | None = opt(None, "Split of the set. Default: that of the set.")
+    split: str | None = opt(None, "Split of the set, such as validation; every set has a default.")
     setting: Literal["pooled", "distractor"] | None = opt(None, "Search all passages, or only those of each question.")
     passages: Literal["paragraph", "sentence"] | None = opt(None, "Unit of a passage.")
     revision: str | None = opt(None, "Revision of the hub's copy.")
@@ -52,10 +52,8 @@ class DataOptions:
         data = load(self.dataset, **options)
         if isinstance(data, Documents):
             print_line(repr(data), err=True)
-        elif data.source.get("loader") == "from_folder":  # documents with questions
-            notes: Any = data.source["notes"]
-            for reason, count in notes.items():
-                print_line(f"{data.name}: {count:,} × {reason}", err=True)
+        else:
+            print_reading(data)
         return data
 
     @property
@@ -65,6 +63,13 @@ class DataOptions:
 
         place = Path(self.dataset).expanduser()
         return file_name(place.resolve().stem if self.path is None and place.exists() else self.dataset)
+
+
+def print_reading(data: QADataset) -> None:
+    """Print on stderr what was skipped or cut of a folder of documents."""
+    notes: Any = data.source.get("notes", {}) if data.source.get("loader") == "from_folder" else {}
+    for reason, count in notes.items():
+        print_line(f"{data.name}: {count:,} × {reason}", err=True)
 
 
 @dataclass(frozen=True)
@@ -202,9 +207,11 @@ class ReaderOptions(RequestOptions):
     """The options of a language model that answers the questions."""
 
     reader: str | None = opt(None, "MODEL@BASE_URL: let this model answer from each system's first passages.", **LLM)
-    reader_tokens: int = opt(1000, "Maximum size of what it reads, by the encoder's tokenizer.", min=1, **LLM)
-    reasoned: bool = opt(False, "Let it reason before it answers.", "--reasoned", **LLM)
-    answer_rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Set whose rules score answers.", **LLM)
+    reader_tokens: int = opt(1000, "Maximum length of the passages, by the encoder's tokenizer.", min=1, **LLM)
+    reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned", **LLM)
+    answer_rules: Literal["squad", "hotpotqa", "musique"] = opt(
+        "squad", "Data set whose rules score the answers.", **LLM
+    )
     yes: bool = opt(False, "Send the requests without asking.", "--yes", **LLM)
 
     def open(self) -> Reader | None:

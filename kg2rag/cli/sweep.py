@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kg2rag.cli.option_groups import arg, expand_groups, opt
-from kg2rag.cli.options import WorkerOptions
+from kg2rag.cli.options import WorkerOptions, print_reading
 from kg2rag.cli.printing import print_line, print_rich, print_table
 
 if TYPE_CHECKING:
@@ -41,10 +41,12 @@ def sweep(
         raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
     planned = read_sweep(file, path=path, questions=questions, hosts=allow_host or ())
     folder = out or Path("reports") / "sweeps" / planned.name
+    if report:
+        _report(SweepResult.load(folder), folder)
+        return
+    print_reading(planned.dataset)
     if plan:
         print_line(planned.plan())
-    elif report:
-        _report(SweepResult.load(folder), folder)
     else:
         jobs = 1 if workers.jobs is None else workers.jobs
         _report(planned.run(folder, jobs=jobs, backend=workers.backend, cluster=workers.cluster), folder)

@@ -1,8 +1,7 @@
-"""Answers and a data set -> exact match and token F1 by the rules of the set's own scorer, with intervals.
+"""An answer and its gold -> exact match and token F1 by the rules of the scorer of a data set.
 
 Three scorers that differ in edge cases only: SQuAD v1.1 [1]; HotpotQA [2], where yes, no and noanswer are right or
-wrong as a whole; MuSiQue [3], where two answers that both normalise to nothing agree. The formulas are theirs. Failed
-questions, which the official scripts score 0, are left out of the means here, counted and listed.
+wrong as a whole; MuSiQue [3], where two answers that both normalise to nothing agree. The formulas are theirs.
 
 [1] Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016 (evaluate-v1.1.py).
 [2] Yang et al., "HotpotQA", EMNLP 2018, Sec. 4.2 and 5.2 (hotpot_evaluate_v1.py).
@@ -14,13 +13,11 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 
-from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.types import QADataset, require
 
 Rules = Literal["squad", "hotpotqa", "musique"]
@@ -33,10 +30,6 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 class Answers(Protocol):
     """The answers of a reader: for each question id a text, or a failure."""
-
-    @property
-    def outcomes(self) -> Mapping[str, object]:
-        """The text or the failure of each question."""
 
     @property
     def texts(self) -> Mapping[str, str]:
@@ -107,48 +100,6 @@ def is_in_context(context: str, golds: Sequence[str]) -> float:
         return np.nan
     text = f" {normalise_answer(context)} "
     return float(any(f" {gold} " in text for gold in references))
-
-
-def score_answers(answers: Answers, data: QADataset, *, rules: Rules = "squad") -> pd.DataFrame:
-    """Score a reader's answers to the questions of a data set.
-
-    One row per question: query_id, type, hops, answer, failure, then one column per metric; NaN for a failed question.
-    `mean_scores` has the means. ValueError: a question without gold answers; a set of answers that is not to the
-    questions of this set.
-    """
-    require("rules", rules, Rules)
-    check_answers(data)
-    ids = {question.id for question in data.questions}
-    differing = sorted(ids ^ set(answers.outcomes))
-    if differing:
-        first = differing[0]
-        problem = "has neither an answer nor a failure" if first in ids else "is no question of the set"
-        raise ValueError(
-            f"{data.name}: {first!r} {problem}, and so are {len(differing) - 1} more. Score answers to this set."
-        )
-    rows = []
-    for question in data.questions:
-        text, failure = answers.texts.get(question.id), answers.failed.get(question.id)
-        values = [np.nan] * 4 if text is None else score_answer(text, question.answers, rules)
-        rows.append((question.id, question.type, question.hops, text, failure and str(failure), *values))
-    return pd.DataFrame(rows, columns=["query_id", "type", "hops", "answer", "failure", *AnswerScore._fields])
-
-
-def mean_scores(scores: pd.DataFrame, ids: Collection[str] | None = None, *, seed: int = 0) -> pd.DataFrame:
-    """One row per metric: mean, ci_low, ci_high (95 %, bootstrap of that seed), n, over the answered questions only.
-
-    `ids` : only these questions, such as those that two readers have both answered.
-    """
-    scored = scores[scores["failure"].isna()]
-    if ids is not None:
-        scored = scored[scored["query_id"].isin(set(ids))]
-    metrics = list(AnswerScore._fields)
-    mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
-    if len(scored):
-        values = scored[metrics].to_numpy(dtype=float)
-        mean = values.mean(axis=0)
-        low, high = interval_of_mean(values, seed=seed)
-    return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(scored)})
 
 
 def check_answers(data: QADataset) -> None:

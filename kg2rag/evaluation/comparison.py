@@ -188,34 +188,37 @@ def compare(
     if place is not None:
         require_place(place, systems=list(seeded_systems))
     runs = _run_all(seeded_systems, data, k, fresh=fresh, options=options)
-    first = {name: seeds[0] for name, seeds in seeded_systems.items()}
-    rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
-    tokens = PassageTokens(data.corpus, options.counter)
-    unit = options.unit or data.unit
-    answers, usage = None, ""
-    if reader is not None:
-        reading = Reading(reader, options.reader_tokens, options.answer_rules, options.confirm)
-        answers, usage = read_answers(reading, rankings, data, tokens)
-    tables = score_runs(runs, data, parsed, baseline, k=k, unit=unit, tokens=tokens, seed=options.seed, answers=answers)
-    settings: dict[str, Any] = {
-        "metrics": parsed,
-        "k": k,
-        "baseline": baseline,
-        "tokens": tokens.counter,
-        "reader": reader,
-    }
-    result = Comparison(
-        rankings=rankings,
-        config=record_comparison(seeded_systems, runs, data, settings, vars(options)),
-        inputs=CompareInputs(first, data),
-        unjudged=agreement(first, data, min(k, POOL_DEPTH)) if data.unjudged else None,
-        stored=_stored(runs),
-        usage=usage,
-        **tables,
-    )
+    settings = {"metrics": parsed, "k": k, "baseline": baseline, "reader": reader}
+    result = _score_all(seeded_systems, runs, data, settings, options)
     if place is not None:
         result.save(place)
     return result
+
+
+def _score_all(
+    seeded_systems: Mapping[str, Sequence[Any]],
+    runs: Mapping[str, Sequence[Run]],
+    data: QADataset,
+    settings: Mapping[str, Any],
+    options: CompareOptions,
+) -> Comparison:
+    """The comparison of some runs; `settings` : metrics (parsed), k, baseline and reader, as `compare` takes them."""
+    first = {name: seeds[0] for name, seeds in seeded_systems.items()}
+    rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
+    tokens = PassageTokens(data.corpus, options.counter)
+    answers, usage = None, ""
+    if settings["reader"] is not None:
+        reading = Reading(settings["reader"], options.reader_tokens, options.answer_rules, options.confirm)
+        answers, usage = read_answers(reading, rankings, data, tokens)
+    return Comparison(
+        rankings=rankings,
+        config=record_comparison(seeded_systems, runs, data, {**settings, "tokens": tokens.counter}, vars(options)),
+        inputs=CompareInputs(first, data),
+        unjudged=agreement(first, data, min(settings["k"], POOL_DEPTH)) if data.unjudged else None,
+        stored=_stored(runs),
+        usage=usage,
+        **score_runs(runs, data, settings, options.unit or data.unit, tokens, seed=options.seed, answers=answers),
+    )
 
 
 def _run_all(

@@ -88,7 +88,7 @@ def functions_of(value: object) -> Iterator[FunctionType]:
         seen.add(id(part))
         if isinstance(part, FunctionType):
             yield part
-            waiting += [getattr(part, "__wrapped__", None), *_cells(part)]
+            waiting += [getattr(part, "__wrapped__", None), *closure(part)]
         elif isinstance(part, classmethod | staticmethod | property | cached_property):
             waiting += wrapped_functions(part)
         elif callable(part) and not isinstance(part, type):
@@ -107,12 +107,13 @@ def vars_of(value: object) -> dict[str, Any]:
     return getattr(value, "__dict__", {})
 
 
-def _cells(function: FunctionType) -> Iterator[object]:
+def closure(function: FunctionType) -> Iterator[object]:
+    """The values of the variables of enclosing functions; "unbound" for one that is not bound yet."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
+        except ValueError:
+            yield "unbound"
 
 
 @dataclass(frozen=True)

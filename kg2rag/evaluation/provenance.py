@@ -55,9 +55,10 @@ def parameters(value: object) -> Any:
         return _text(value)
     if isinstance(value, Mapping):
         return {str(key): parameters(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return [parameters(item) for item in items]
+    if isinstance(value, set | frozenset):
+        return parameters(sorted(value, key=repr))
+    if isinstance(value, list | tuple):
+        return [parameters(item) for item in value]
     if is_component(value) and not isinstance(value, KnowledgeBase | Corpus):
         return dict(_component_parameters(value))
     return repr(value)
@@ -134,19 +135,22 @@ def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
     Machine and versions are those of the first run; `runs` has what others were made by.
     """
     first = next(iter(runs.values()))
-    differences: dict[str, dict[str, Any]] = {}
-    for name, about in runs.items():
-        differing = {key: about[key] for key in _MACHINE if about[key] != first[key]}
-        differences[name] = {"started": about["started"], "load_average": about["load_average"], **differing}
     unread = {name: _unread_graphs(about, systems[name]) for name, about in runs.items()}
+    graphs = {json.dumps(graph): graph for about in runs.values() for graph in about["graphs"]}
     return {
         "knowledge": _knowledge_of(runs),
-        "graphs": list({json.dumps(graph): graph for about in runs.values() for graph in about["graphs"]}.values()),
+        "graphs": list(graphs.values()),
         "graph_unread": {name: graphs for name, graphs in unread.items() if graphs},
         **{key: first[key] for key in _MACHINE},
         "started": min(about["started"] for about in runs.values()),
-        "runs": differences,
+        "runs": {name: _differing(about, first) for name, about in runs.items()},
     }
+
+
+def _differing(about: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+    """When a run was made, and how its machine differs from that of the first."""
+    machine = [key for key in _MACHINE if about[key] != first[key]]
+    return {key: about[key] for key in ("started", "load_average", *machine)}
 
 
 def _unread_graphs(about: Mapping[str, Any], system: object) -> list[str]:

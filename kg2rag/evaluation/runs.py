@@ -25,8 +25,9 @@ import pyarrow as pa
 from kg2rag.compute import Store
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.code_identity import NoKeyError
 from kg2rag.evaluation.gold import check_rankings, noted
-from kg2rag.evaluation.identity import NoKeyError, Walk
+from kg2rag.evaluation.identity import Walk
 from kg2rag.evaluation.loaded_code import code_version
 from kg2rag.evaluation.machine import environment
 from kg2rag.evaluation.outside_reads import empty_unwatched, note_watched, watched
@@ -118,26 +119,20 @@ def run(
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
     blocks = _blocks(data)
-    entries: list[Path | None] = [None] * len(blocks)
-    if cache is not None and not fresh:
-        entries = [cache.find(block) for block in blocks]
+    entries = [None if cache is None or fresh else cache.find(block) for block in blocks]
     missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
     if missing:
         worker.prepare(missing)
-    rankings, abouts = list[Ranking](), list[dict[str, Any]]()
+    results = []
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
-            if entry is None:
-                block_rankings, about = worker.run(block)
-            else:
-                block_rankings, about = _read(entry, data)
-            rankings += block_rankings
-            abouts.append(about)
+            results.append(worker.run(block) if entry is None else _read(entry, data))
             bar.update(len(block))
     worker.finish()
+    abouts = [about for _, about in results]
     return Run(
-        rankings,
+        [ranking for rankings, _ in results for ranking in rankings],
         _ms_per_query(system, abouts, len(data.queries)),
         sum(about["build_seconds"] for about in abouts),
         provenance.of_blocks(abouts),

@@ -146,21 +146,21 @@ class ScoredRuns:
 def score_runs(
     runs: Mapping[str, Sequence[Run]],
     data: QADataset,
-    metrics: Sequence[Metric],
-    baseline: str,
-    *,
-    k: int,
+    settings: Mapping[str, Any],
     unit: GoldUnit,
     tokens: PassageTokens,
+    *,
     seed: int,
     answers: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The tables of `ScoredRuns`, by their names there.
 
     runs : system -> a run for each of its seeds.
-    k : hits per query; the deepest point of the recall curve.
+    settings : `metrics` (parsed), `k`, the deepest point of the recall curve, and `baseline`.
     answers : of a reader, whose metrics follow the others.
     """
+    metrics: Sequence[Metric] = settings["metrics"]
+    k: int = settings["k"]
     names = [metric.name for metric in metrics]
     depths = _curve_depths(k)
     scored_metrics = _with_recalls(metrics, depths)
@@ -174,7 +174,7 @@ def score_runs(
         frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
         names += [metric for metric in ANSWER_METRICS if answers[metric].notna().any()]
     per_query = per_query_table(frames, data, names, first_rankings)
-    scores = score_table(per_query, names, baseline, per_seed, seed=seed)
+    scores = score_table(per_query, names, settings["baseline"], per_seed, seed=seed)
     if answers is not None and not uses_passages(answers, seed):
         scores.loc[scores["metric"].isin([EM, F1]), ["p_holm", *TESTS]] = np.nan
     read_depths = sorted({metric.k or k for metric in metrics if metric.tokens is None})

@@ -61,11 +61,11 @@ def score_table(
     frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
     incomplete = [metric for metric in metrics if any(frame[metric].isna().any() for frame in frames)]
-    complete = [metric for metric in metrics if metric not in incomplete]
-    tables = [_table_of(frames, systems, complete, baseline, seed)] if complete else []
-    for metric in incomplete:
-        scored = [_scored_for_all(frame, metric) for frame in frames]
-        tables.append(_table_of(scored, systems, [metric], baseline, seed))
+    groups = [[metric for metric in metrics if metric not in incomplete], *([metric] for metric in incomplete)]
+    tables = []
+    for names in filter(None, groups):
+        complete = [_scored_for_all(frame, names) for frame in frames]
+        tables.append(_table_of(complete, systems, names, baseline, seed))
     order = pd.MultiIndex.from_product([systems, metrics], names=["system", "metric"])
     table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
     table = table.reindex(columns=COLUMNS)
@@ -75,9 +75,9 @@ def score_table(
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
-def _scored_for_all(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+def _scored_for_all(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """The rows of the questions that every system has a score for."""
-    blank = frame.loc[frame[metric].isna(), "query_id"]
+    blank = frame.loc[frame[metrics].isna().any(axis=1), "query_id"]
     return frame[~frame["query_id"].isin(blank)]
 
 

@@ -156,8 +156,7 @@ def load(directory: Path) -> dict[str, Any]:
     if not (directory / CONFIG).is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: {CONFIG} is missing.")
     config = configuration(directory)
-    per_query = pd.read_parquet(directory / "per_query.parquet")
-    per_query = per_query.rename(columns={"said": "notes"}).drop(columns="cluster", errors="ignore")  # as once kept
+    per_query = pd.read_parquet(directory / "per_query.parquet").drop(columns="cluster", errors="ignore")  # once kept
     queries = list(dict.fromkeys(per_query["query_id"]))
     rankings = {}
     for name in config["systems"]:

@@ -38,7 +38,7 @@ from kg2rag.evaluation.statistics import (
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.report.score_sheet import count_range, left_out, p_text, scales
+from kg2rag.report.score_sheet import count_range, left_out, p_text, questions_text, scales
 from kg2rag.retrievers.linking.linkers import NGramLinker
 from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.cells import visible
@@ -128,11 +128,10 @@ class Verdict(HtmlPage):
         return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
 
     def _gain_line(self) -> str:
-        questions = f"{self.questions:,} question{'' if self.questions == 1 else 's'}"
         graph = self.graph + (f", the best of {self.graph_systems} graph systems," if self.graph_systems > 1 else "")
         best = f", the best of {self.plain_systems} systems" if self.plain_systems > 1 else ", the system"
-        gain = self._gain_text(self.gain, self.low, self.high, self.p)
-        return f"{graph} against {self.plain}{best} without a graph: {self.metric} {gain}, over {questions}."
+        gain = f"{self.metric} {self._gain_text(self.gain, self.low, self.high, self.p)}"
+        return f"{graph} against {self.plain}{best} without a graph: {gain}, over {questions_text(self.questions)}."
 
     def _answer_line(self) -> str:
         points = self._points(self.min_gain)[1:]

@@ -158,12 +158,16 @@ class Ledger(_Strict):
         if self.baseline and self.baseline not in systems:
             raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
         for row in self.published:
-            for name in [*row.values, *(ours.set for ours in row.ours)]:
-                if name not in self.sets:
-                    raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
-            for ours in row.ours:
-                self._check_ours(row, ours)
+            self._check_row(row)
         return self
+
+    def _check_row(self, row: Published) -> None:
+        """ValueError: a row names an unknown set, or a run of ours does not fit it."""
+        for name in [*row.values, *(ours.set for ours in row.ours)]:
+            if name not in self.sets:
+                raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
+        for ours in row.ours:
+            self._check_ours(row, ours)
 
     def _check_ours(self, row: Published, ours: Ours) -> None:
         """ValueError: a run of ours measures what the row does not print, or lacks what its verdict needs."""

@@ -93,9 +93,9 @@ class Reproduction:
         frame = pd.read_csv(path, dtype={"questions": "Int64"})
         return cls(frame.assign(**frame[list(TEXTS)].astype(object).fillna("")))
 
-    def of(self, *wanted: str) -> pd.DataFrame:
+    def of(self, *verdicts: str) -> pd.DataFrame:
         """The rows with one of some verdicts."""
-        return self.frame[self.frame["verdict"].isin(wanted)]
+        return self.frame[self.frame["verdict"].isin(verdicts)]
 
     def summary(self) -> dict[str, dict[str, int]]:
         """The verdicts against published numbers, those on released code, and what has none -> kind -> rows."""
@@ -190,11 +190,11 @@ def reproduce(
     ValueError: no row fits `only`, or a run that the catalogue or a data set refuses.
     """
     root = Path(data)
-    wanted = _rows_to_run(ledgers, only)
-    runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
+    published = _rows_to_run(ledgers, only)
+    runs = [ours for _, row, name in published for ours in row.runs(name) if (root / ours.folder).is_dir()]
     with allowed_hosts(hosts):
         scores = _scores(runs, root, progress=progress)
-    rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
+    rows = [line for ledger, row, name in published for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"questions": "Int64"})
     return Reproduction(frame.assign(primary=frame["primary"].eq(True), **frame[list(TEXTS)].astype(object).fillna("")))
 
@@ -202,14 +202,14 @@ def reproduce(
 def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Published, str]]:
     """Each published row with the name of each of its sets, where "ledger/system/set" contains `only`."""
     rows = [(ledger, row, name) for ledger in ledgers for row in ledger.published for name in row.values]
-    wanted = []
+    selected = []
     for ledger, row, name in rows:
         if only.lower() in f"{ledger.name}/{row.system}/{name}".lower():
-            wanted.append((ledger, row, name))
-    if not wanted:
+            selected.append((ledger, row, name))
+    if not selected:
         known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger, row, _ in rows}))
         raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
-    return wanted
+    return selected
 
 
 def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
@@ -257,20 +257,20 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd
 
 def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd.DataFrame]:
     """What every distinct run measures: its key -> a row a question, a column a metric; runs come from the store."""
-    found: dict[str, pd.DataFrame] = {}
+    scores_of: dict[str, pd.DataFrame] = {}
     with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
         for _, group in groupby(sorted(runs, key=_base), key=_base):
-            same = list(group)
-            data, kb = _open(same[0], root)
-            systems = [build(ours.system, kb, **ours.parameters) for ours in same]
-            announce_work(systems, data, max(ours.k for ours in same))
-            for ours, system in zip(same, systems, strict=True):
-                if _key(ours) not in found:
+            runs_of_base = list(group)
+            data, kb = _open(runs_of_base[0], root)
+            systems = [build(ours.system, kb, **ours.parameters) for ours in runs_of_base]
+            announce_work(systems, data, max(ours.k for ours in runs_of_base))
+            for ours, system in zip(runs_of_base, systems, strict=True):
+                if _key(ours) not in scores_of:
                     rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
                     scores = evaluate(rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name)
-                    found[_key(ours)] = scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})
+                    scores_of[_key(ours)] = scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})
                 bar.update()
-    return found
+    return scores_of
 
 
 def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:

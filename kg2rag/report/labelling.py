@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.compute import write_output
 from kg2rag.report.html import Frame, HtmlPage, as_json, document, render
+from kg2rag.report.score_sheet import questions_text
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -63,7 +64,7 @@ class Labelling(HtmlPage):
     @property
     def title(self) -> str:
         """The heading of the page."""
-        return f"Hits to judge: {len(self.questions):,} question{'' if len(self.questions) == 1 else 's'}"
+        return f"Hits to judge: {questions_text(len(self.questions))}"
 
     def body(self) -> Markup:
         """The place of the script."""

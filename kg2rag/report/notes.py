@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kg2rag.report.score_sheet import LARGER, LEVEL, MACRO, TUNED, ScoreSheet
+from kg2rag.report.score_sheet import LARGER, LEVEL, MACRO, TUNED, ScoreSheet, questions_text
 from kg2rag.text.cells import excerpt
 
 
@@ -148,13 +148,12 @@ def _detectable_note(sheet: ScoreSheet) -> str:
         return ""
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
     tests = tested["system"].nunique()
-    questions = f"{n:,} question{'' if n == 1 else 's'}"
+    questions = questions_text(n)
     if least.isna().all():
         return f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
     texts = []
     for metric in map(str, least.index):
-        size = "none" if least.isna()[metric] else f"{least[metric] * sheet.scale(metric):.{sheet.digits(metric)}f}"
-        texts.append(f"{size} in {metric}")
+        texts.append(f"{sheet.text(metric, least[metric]) or 'none'} in {metric}")
     divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
     return (
         f"Minimum detectable difference from {sheet.baseline} with {questions}: "

@@ -121,7 +121,6 @@ def _breakdown(sheet: ScoreSheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
         means: Any = part.drop(columns="n").droplevel(0).iterrows()
         systems = []
         for name, row in means:
-            cells = [f"{mean * sheet.scale(metric):.{sheet.digits(metric)}f}" for metric, mean in row.items()]
-            systems.append((name, cells))
+            systems.append((name, [sheet.text(metric, mean) for metric, mean in row.items()]))
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups

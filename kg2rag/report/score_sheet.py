@@ -105,6 +105,10 @@ class ScoreSheet:
         """Decimals of a printed score: one in per cent, otherwise two."""
         return 1 if self.scale(metric) == 100 else 2
 
+    def text(self, metric: str, score: float, sign: str = "") -> str:
+        """A score as it is printed, with its sign if that is "+"; "" for a blank."""
+        return "" if pd.isna(score) else f"{score * self.scale(metric):{sign}.{self.digits(metric)}f}"
+
 
 def _is_among(name: str, sets: list[str]) -> bool:
     """Whether a data set is one of these, or a part of one: "musique-100" is a part of "musique"."""
@@ -165,6 +169,11 @@ def count_range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
+def questions_text(count: int) -> str:
+    """A number of questions, "1 question" or "1,210 questions"."""
+    return "1 question" if count == 1 else f"{count:,} questions"
+
+
 def rows(sheet: ScoreSheet) -> list[Row]:
     """The rows of the printed table."""
     tuned = sheet.tuned
@@ -177,7 +186,7 @@ def rows(sheet: ScoreSheet) -> list[Row]:
             system=system,
             name=f"{system} {marks}" if marks else system,
             is_baseline=system == sheet.baseline,
-            cells=[_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)) for record in records],
+            cells=[_cell(sheet, record) for record in records],
             ms=_time_text(sheet.ms_per_query[system]),
             larger=sheet.larger.get(system, ""),
             build=_time_text(sheet.build_seconds.get(system, float("nan"))),
@@ -192,9 +201,7 @@ def _bound_row(sheet: ScoreSheet, name: Any, means: pd.DataFrame) -> Row:
     """A row without tests; its cells are blank where the bound has no mean."""
     untested = means.assign(p_holm=float("nan"), p_best=float("nan"), seed_sd=float("nan"))
     records: Any = untested.itertuples(index=False)
-    cells = {
-        record.metric: _cell(record, sheet.scale(record.metric), sheet.digits(record.metric)) for record in records
-    }
+    cells = {record.metric: _cell(sheet, record) for record in records}
     return Row(name, name, False, [cells.get(metric, BLANK) for metric in sheet.metrics], "", "", "")
 
 
@@ -207,15 +214,12 @@ def _time_text(time: float) -> str:
     return f"{time:.1f}" if time >= 1 else f"{time:.2f}"
 
 
-def _cell(record: Any, factor: float, digits: int) -> Cell:
-    low, high, spread = (
-        "" if pd.isna(number) else f"{number * factor:.{digits}f}"
-        for number in (record.ci_low, record.ci_high, record.seed_sd)
-    )
+def _cell(sheet: ScoreSheet, record: Any) -> Cell:
+    spread = sheet.text(record.metric, record.seed_sd)
     return Cell(
-        mean=f"{record.mean * factor:.{digits}f}",
-        low=low or "?",
-        high=high or "?",
+        mean=sheet.text(record.metric, record.mean),
+        low=sheet.text(record.metric, record.ci_low) or "?",
+        high=sheet.text(record.metric, record.ci_high) or "?",
         stars=stars(record.p_holm),
         counts="" if pd.isna(record.p_holm) else f"{record.wins}/{record.ties}/{record.losses}",
         p=p_text(record.p_holm),
@@ -226,9 +230,8 @@ def _cell(record: Any, factor: float, digits: int) -> Cell:
 
 def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
     """Pairs as printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
-    factor, digits = sheet.scale(metric), sheet.digits(metric)
     for record in cast(Any, pairs.itertuples(index=False)):
-        difference = f"{record.difference * factor:+.{digits}f}{stars(record.p_holm):<3}"
+        difference = f"{sheet.text(metric, record.difference, '+')}{stars(record.p_holm):<3}"
         texts = (difference, p_text(record.p_holm), f"{record.effect_size:+.2f}")
         counts = f"{record.wins}/{record.ties}/{record.losses}"
         yield record.a, record.b, *map(_with_minus, texts), counts
@@ -236,13 +239,11 @@ def pair_rows(sheet: ScoreSheet, pairs: pd.DataFrame, metric: str) -> Iterator[t
 
 def placebo_rows(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
     """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
-    factor, digits = sheet.scale(metric), sheet.digits(metric)
     for record in cast(Any, placebos.itertuples(index=False)):
-        mean, placebo = (f"{value * factor:.{digits}f}" for value in (record.mean, record.placebo))
-        low, high = (f"{value * factor:+.{digits}f}" for value in (record.ci_low, record.ci_high))
-        gain = f"{record.gain * factor:+.{digits}f}{stars(record.p_holm):<3}"
-        texts = (gain, f"{low} to {high}", p_text(record.p_holm))
-        yield record.strategy, record.graph, mean, placebo, *map(_with_minus, texts)
+        means = (sheet.text(metric, record.mean), sheet.text(metric, record.placebo))
+        gain, low, high = (sheet.text(metric, value, "+") for value in (record.gain, record.ci_low, record.ci_high))
+        texts = (f"{gain}{stars(record.p_holm):<3}", f"{low} to {high}", p_text(record.p_holm))
+        yield record.strategy, record.graph, *means, *map(_with_minus, texts)
 
 
 def _with_minus(text: str) -> str:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import Link, Linker
-from kg2rag.types import IntArray, check
+from kg2rag.retrievers.system_parts import workloads
+from kg2rag.types import IntArray, Query, check
 
 
 class LinksEntities:
@@ -29,6 +30,11 @@ class LinksEntities:
     def entity_linker(self) -> Any:
         """The linker itself; None where that is allowed and none is given."""
         return linking.of(self.linker, self.kb)
+
+    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
+        """The passages, and the texts of the linker."""
+        passages = self.kb.workload("passages", self.kb.corpus.streamed_contents)
+        return [passages, *workloads(self.entity_linker, queries)]
 
 
 def components(kb: KnowledgeBase) -> Components:

@@ -39,11 +39,8 @@ def knowledge_bases(system: object) -> list[KnowledgeBase]:
 
 def workloads(systems: object, queries: Sequence[Query]) -> list[Workload]:
     """What the models of some systems read before these rank the queries, as each of their components says it."""
-    components: list[Any] = []
-    for part in parts(systems):
-        components += [part, *parts(getattr(part, "entity_linker", None))]
-    named = [component.workloads(queries) for component in components if hasattr(component, "workloads")]
-    return [work for component_workloads in named for work in component_workloads]
+    components: list[Any] = [part for part in parts(systems) if hasattr(part, "workloads")]
+    return [work for component in components for work in component.workloads(queries)]
 
 
 def remark(system: object) -> str:

@@ -212,6 +212,19 @@ def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
     assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
 
 
+def test_a_sweep_on_a_folder_of_documents_names_what_was_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "travel.md").write_text("Anna Schmidt signs travel requests.")
+    (tmp_path / "wiki" / "film.mp4").write_bytes(b"")
+    questions = [f'{{"question": "Who signs {kind}?", "gold": "travel.md"}}\n' for kind in ("travel requests", "this")]
+    (tmp_path / "q.jsonl").write_text("".join(questions))
+    (tmp_path / "s.toml").write_text('data = "wiki"\nmetrics = ["recall@1"]\n[systems.bm25]\nk1 = [0.9, 1.2]\n')
+    assert ".mp4" in run("sweep", "s.toml", "--questions", "q.jsonl", "--plan")
+
+
 @pytest.mark.parametrize("asked", [(), ("--questions", "q.jsonl")])
 def test_documents_without_gold_are_compared_by_agreement_and_their_hits_can_be_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]

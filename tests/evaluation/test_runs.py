@@ -17,7 +17,8 @@ import tiny_model
 from kg2rag import BM25, Dense, KnowledgeBase, SentenceEncoder
 from kg2rag.compute import sentence_encoder
 from kg2rag.evaluation import runs
-from kg2rag.evaluation.identity import NoKeyError, identity
+from kg2rag.evaluation.code_identity import NoKeyError
+from kg2rag.evaluation.identity import identity
 from kg2rag.evaluation.loaded_code import code_version
 from kg2rag.evaluation.runs import run
 from kg2rag.extraction import Extraction

@@ -32,7 +32,7 @@ class ScoredConfigurations(Protocol):
         """The numbers of the configurations."""
 
     @property
-    def given(self) -> Mapping[int, Mapping[str, Any]]:
+    def settings(self) -> Mapping[int, Mapping[str, Any]]:
         """Number -> the parameters that the sweep sets."""
 
     @property
@@ -62,8 +62,8 @@ def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
         scores = np.array(list(values[name].values()))
         low, high = interval_of_mean(scores.T, bounds=bounds(result.objective))
         says = "no difference" if p_holm[name] >= LEVEL else ""
-        for place, text in enumerate(values[name]):
-            interval = (float(scores[place].mean()), float(low[place]), float(high[place]))
+        for i, text in enumerate(values[name]):
+            interval = (float(scores[i].mean()), float(low[i]), float(high[i]))
             rows.append((name, text, int(counts[text]), *interval, p_holm[name], says))
     return pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"])
 
@@ -75,13 +75,13 @@ def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFram
     if part.empty:
         known = ", ".join(dict.fromkeys(frame["system"]))
         raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
-    rows = [{**parameters(system), **result.given[int(str(number))]} for number in part.index]
+    rows = [{**parameters(system), **result.settings[int(str(number))]} for number in part.index]
     full = pd.DataFrame(rows, index=part.index, dtype=object)
     return part.assign(**{name: full[name] for name in _parameter_names(result) if name in full})
 
 
 def _parameter_names(result: ScoredConfigurations) -> list[str]:
-    return list(dict.fromkeys(name for given in result.given.values() for name in given))
+    return list(dict.fromkeys(name for settings in result.settings.values() for name in settings))
 
 
 def _scores_by_value(result: ScoredConfigurations, values: pd.Series) -> dict[str, FloatArray]:

@@ -73,10 +73,10 @@ class SweepResult:
                 "sweep again; what is in the store is not run again."
             )
         frame = read_parquet(out / RESULTS).to_pandas().astype({"hops": "Int64"})
-        found = cls(frame, str(config.get("objective")), config)
-        if found.objective not in found.metrics:
+        result = cls(frame, str(config.get("objective")), config)
+        if result.objective not in result.metrics:
             raise DataError(f"{out / ABOUT}: its objective is none of the columns of {RESULTS}.")
-        return found
+        return result
 
     def save(self, out: str | Path) -> Path:
         """Write the results and the report into a folder; the path of its page.
@@ -122,11 +122,11 @@ class SweepResult:
         return [int(number) for number in self.scored["number"].unique()]
 
     @cached_property
-    def given(self) -> dict[int, dict[str, Any]]:
+    def settings(self) -> dict[int, dict[str, Any]]:
         """By number of configuration, the parameters that the sweep sets, in the order in which they first appear."""
-        every = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
-        names = dict.fromkeys(name for one in every for name in one)
-        ordered = ({name: one[name] for name in names if name in one} for one in every)
+        parsed = [json.loads(text) for text in self.scored.drop_duplicates("number")["parameters"]]
+        names = dict.fromkeys(name for parameters in parsed for name in parameters)
+        ordered = [{name: parameters[name] for name in names if name in parameters} for parameters in parsed]
         return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
@@ -137,8 +137,8 @@ class SweepResult:
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
         scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
-        named, given = about[list(WHAT)], pd.DataFrame(self.given.values(), index=about.index, dtype=object)
-        return pd.concat([named, given, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
+        settings = pd.DataFrame(self.settings.values(), index=about.index, dtype=object)
+        return pd.concat([about[list(WHAT)], settings, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
 
     @cached_property
     def questions(self) -> dict[str, FloatArray]:
@@ -183,8 +183,8 @@ class SweepResult:
         low, high = np.array(intervals).T
         gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
         row = {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
-        for place, split in enumerate(PARTS):
-            row |= {split: float(means[place]), f"{split}_low": float(low[place]), f"{split}_high": float(high[place])}
+        for i, split in enumerate(PARTS):
+            row |= {split: float(means[i]), f"{split}_low": float(low[i]), f"{split}_high": float(high[i])}
         return row
 
     def _against_default(self, number: int, default: int | None) -> dict[str, float]:
@@ -210,34 +210,35 @@ class SweepResult:
             raise ValueError(unknown("metric", metric, self.metrics))
         if number not in self.numbers:
             raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
-        itself = self.numbers.index(number)
-        changed = [self._changes(given, self.given[number]) for given in self.given.values()]
+        reference = self.numbers.index(number)
+        changed = [self._changes(settings, self.settings[number]) for settings in self.settings.values()]
         scores = self._wide(self.scored, metric)
-        differences = scores - scores[itself]
+        differences = scores - scores[reference]
         low, high = interval_of_mean(differences.T, bounds=None if bounds(metric) is None else (-1.0, 1.0))
-        low[itself] = high[itself] = 0.0
-        p_holm, others = np.full(len(scores), np.nan), np.arange(len(scores)) != itself
-        p_holm[others] = holm([float(p_values(row)) for row in differences[others]])
+        low[reference] = high[reference] = 0.0
+        is_tested = np.arange(len(scores)) != reference
+        p_holm = np.full(len(scores), np.nan)
+        p_holm[is_tested] = holm([float(p_values(row)) for row in differences[is_tested]])
         systems = self.scored.drop_duplicates("number")["system"].to_numpy()
         table = pd.DataFrame({"number": self.numbers, "system": systems, "changed": changed})
         means = {"mean": scores.mean(axis=1), "difference": differences.mean(axis=1)}
         return table.assign(**means, low=low, high=high, p_holm=p_holm)
 
-    def _changes(self, given: dict[str, Any], other: dict[str, Any]) -> str:
+    def _changes(self, settings: dict[str, Any], reference: dict[str, Any]) -> str:
         """The parameters in which a configuration differs from another; "default" if it does not set one."""
-        names = dict.fromkeys([*given, *other])
-        changed = [name for name in names if given.get(name) != other.get(name)]
-        return ", ".join(f"{name}={given.get(name, 'default')}" for name in changed)
+        names = dict.fromkeys([*settings, *reference])
+        changed = [name for name in names if settings.get(name) != reference.get(name)]
+        return ", ".join(f"{name}={settings.get(name, 'default')}" for name in changed)
 
     def written(self, number: int) -> str:
         """The parameters of a configuration as a text."""
-        return ", ".join(f"{name}={value}" for name, value in self.given[number].items()) or "defaults"
+        return ", ".join(f"{name}={value}" for name, value in self.settings[number].items()) or "defaults"
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
         for number, system in group["system"].items():
             defaults, row = parameters(str(system)), int(str(number))
-            if all(defaults.get(name) == value for name, value in self.given[row].items()):
+            if all(defaults.get(name) == value for name, value in self.settings[row].items()):
                 return row
         return None
 
@@ -274,9 +275,9 @@ class SweepResult:
         """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
         frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
         dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
-        given = [self.written(int(str(number))) for number in frame.index]
+        texts = [self.written(int(str(number))) for number in frame.index]
         dev["ms"] = frame["ms_per_query"].map("{:.1f}".format)
-        return frame[list(WHAT)].assign(parameters=given, **dev).reset_index()
+        return frame[list(WHAT)].assign(parameters=texts, **dev).reset_index()
 
     @property
     def headline(self) -> str:
@@ -290,8 +291,8 @@ class SweepResult:
         if self.numbers:
             lines += [*pipe_table(HEADER, self.chosen()), "", self.note(), ""]
         if len(self.failed):
-            told = self.failed.astype(str).agg(", ".join, axis=1)
-            lines += ["## Failed", "", *(f"- {plain(text)}" for text in told), ""]
+            texts = self.failed.astype(str).agg(", ".join, axis=1)
+            lines += ["## Failed", "", *(f"- {plain(text)}" for text in texts), ""]
         if self.numbers:
             best = self.top()
             lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]

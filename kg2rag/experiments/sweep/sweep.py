@@ -147,8 +147,8 @@ class Sweep:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """All that are run; those on one graph are neighbours."""
-        wanted = enumerate(product(self.sources, self.points.values()), start=1)
-        return tuple(Configuration(number, *point, graph) for number, (graph, point) in wanted)
+        pairs = enumerate(product(self.sources, self.points.values()), start=1)
+        return tuple(Configuration(number, *point, graph) for number, (graph, point) in pairs)
 
     def plan(self) -> str:
         """What `run` would do, in words; nothing is run or written."""
@@ -183,7 +183,7 @@ class Sweep:
         """
         check_outputs(Path(out), NAMES)
         scorer = Scorer(self.inputs)
-        first = {(each.graph, each.system): each for each in reversed(self.configurations)}
+        first = {(point.graph, point.system): point for point in reversed(self.configurations)}
         announce_work(map(scorer.build, first.values()), self.dataset, self.k)
         with workers(jobs, backend, cluster) as slots:
             pieces = self._pieces(1)
@@ -255,36 +255,36 @@ def read_sweep(
     file = Path(file)
     if not file.is_file():
         raise FileNotFoundError(f"{file} does not exist or is no file.")
-    given = read_toml(file)
+    content = read_toml(file)
     try:
-        about = _checked_data(given)
-        _check_names(given)
-        named = {"name": str(given.get("name", file.stem)), "data": about["name"]}
+        about = _checked_data(content)
+        _check_names(content)
+        names = {"name": str(content.get("name", file.stem)), "data": about["name"]}
         with allowed_hosts(hosts):  # every name is read here once
-            sweep = Sweep(**{**given, **about, **named}, path=path, questions=questions, store=store)
+            sweep = Sweep(**{**content, **about, **names}, path=path, questions=questions, store=store)
             _ = sweep.embedder
         return sweep
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
 
 
-def _checked_data(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _checked_data(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """The table `data` of a sweep file; ValueError: it or a key is not as a sweep file has it."""
-    about = given.get("data")
+    about = content.get("data")
     if isinstance(about, str):
         about = {"name": about}
-    if not isinstance(about, Mapping) or "name" not in about or "systems" not in given:
+    if not isinstance(about, Mapping) or "name" not in about or "systems" not in content:
         raise ValueError(f"It needs systems, and data: the name of a set, or a table with {', '.join(DATA_KEYS)}.")
-    for where, table, known in (("", given, KEYS), ("data.", about, DATA_KEYS)):
+    for where, table, known in (("", content, KEYS), ("data.", about, DATA_KEYS)):
         for key in set(table) - set(known):  # a path is given on the command line (--path)
             raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(known)}.")
     return about
 
 
-def _check_names(given: Mapping[str, Any]) -> None:
+def _check_names(content: Mapping[str, Any]) -> None:
     """ValueError: metrics, graphs or encoder are not names."""
     for key, kinds in (("metrics", list), ("graphs", str | list | dict), ("encoder", str)):
-        value = given.get(key, "" if key == "encoder" else [])
+        value = content.get(key, "" if key == "encoder" else [])
         names = value.values() if isinstance(value, dict) else value
         if not isinstance(value, kinds) or not all(isinstance(name, str) for name in names):
             raise ValueError(f'{key} = {value!r}: expected names, such as ["recall@5"].')

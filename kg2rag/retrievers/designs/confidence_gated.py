@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, Workload
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
@@ -121,10 +121,6 @@ class ConfidenceGated(LinksEntities, Retriever):
     vector: bool = True
     use_graph: bool = True
     linker: str | Linker = "phrase+ngram"
-
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages."""
-        return Dense(self.kb).workloads(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""

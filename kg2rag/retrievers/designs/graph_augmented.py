@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge import KnowledgeBase, Workload, graph_score
+from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -141,10 +141,6 @@ class GraphAugment(LinksEntities, Stage):
         super().__post_init__()
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
-
-    def workloads(self, queries: Sequence[Query]) -> list[Workload]:
-        """The passages."""
-        return Dense(self.kb).workloads(queries)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""

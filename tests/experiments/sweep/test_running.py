@@ -118,7 +118,7 @@ def test_a_sweep_in_which_everything_fails_says_why_and_leaves_former_results(
 
 def test_the_defaults_are_run_where_the_grid_lacks_them(sweep: Make, tmp_path: Path) -> None:
     result = sweep(systems={"bm25": {"k1": [0.5, 1.5]}}).run(tmp_path)
-    assert result.given == {1: {"k1": 0.5}, 2: {"k1": 1.5}, 3: {}}
+    assert result.settings == {1: {"k1": 0.5}, 2: {"k1": 1.5}, 3: {}}
     assert result.best()["default_dev"].notna().all()
 
 

@@ -1,0 +1,253 @@
+"""The code of a system -> all that it computes, as JSON values.
+
+Code of this package counts by name (`loaded_code` has its checksum), libraries by name and version. The user's code
+counts as it is in memory: instructions, defaults, closures and the globals that it names, and beside them the files of
+its module and of all that this imports. So a lambda, a cell of a notebook, a replaced method and a changed helper each
+make another run.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import hashlib
+import importlib
+import json
+import os
+import re
+import sys
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kg2rag.evaluation.loaded_code import closure, is_generated, nested_codes, replaced_in, wrapped_functions
+from kg2rag.evaluation.module_files import file_origin, imported_files, library_version, module_origin
+
+OUTSIDE = {
+    id(value): reason
+    for value, reason in (
+        (os.environ, "reads environment variables"),
+        (os.getenv, "reads environment variables"),
+        (builtins.eval, "computes with eval"),
+        (builtins.exec, "computes with exec"),
+        (builtins.globals, "looks its globals up by name"),
+        (builtins.__import__, "imports by a name that is computed"),
+        (importlib.import_module, "imports by a name that is computed"),
+    )
+}
+"""Functions and values whose result no key can hold."""
+_UNSEEN_READERS = re.compile(
+    r"(pyarrow|polars|duckdb|faiss|h5py|lance|tables)\.(.*\.)?(_?(read|open|scan|load|connect|dataset|memory_map).*|.*File)"
+    r"|pandas\.(.*\.)?read_(parquet|feather|orc|hdf)"
+)
+"""Functions and classes of libraries whose compiled code opens files, which nobody sees."""
+_COMPILED = (
+    types.BuiltinFunctionType,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+_LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+"""Operations that look a global up by its name."""
+_MEMBERS = (staticmethod, classmethod, property, cached_property)
+_NOT_CODE = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __abstractmethods__ _abc_impl __parameters__ "
+    "__orig_bases__ __dataclass_params__ __dataclass_fields__ __match_args__ __firstlineno__ "
+    "__static_attributes__ __slotnames__".split()
+)
+"""Members of a class that say nothing of what it computes, or are read apart."""
+
+
+class NoKeyError(TypeError):
+    """Something in a system cannot be compared by content, so that its runs cannot be kept."""
+
+
+@dataclass
+class CodeWalk(ABC):
+    """A walk over functions, classes and modules; `of` describes what they hold.
+
+    has_user_code : whether code was met that is neither of this package nor of a library.
+    memos : memoised functions of the user's, and knowledge bases: they may hold results of the user's code.
+    """
+
+    has_user_code: bool = False
+    memos: list[Any] = field(default_factory=list)
+    _open: list[int] = field(default_factory=list)
+    _files_of: dict[str, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def of(self, value: object) -> Any:
+        """The identity of any value, as JSON values."""
+
+    def class_identity(self, kind: type) -> Any:
+        """The name of a class; with all its members, where it is the user's."""
+        name = full_name(kind)
+        if self.is_library(kind):
+            return [name, library_version(kind.__module__)]
+        if module_origin(kind.__module__) == "package":
+            return [name]
+        self.has_user_code = True
+        members = {
+            member: self.of(value)
+            for member, value in sorted(vars(kind).items())
+            if member not in _NOT_CODE and not (isinstance(value, types.FunctionType) and is_generated(value))
+        }
+        defaults = [
+            [attribute.name, self.of(attribute.default), self.of(attribute.default_factory)]
+            for attribute in getattr(kind, "__dataclass_fields__", {}).values()
+        ]
+        bases = [self.of(base) for base in (*kind.__bases__, type(kind)) if base is not object]
+        return [name, digest([members, defaults, bases, self._files(kind.__module__)])]
+
+    def is_library(self, kind: type) -> bool:
+        """Whether a library defines a class; not one that a library's function has made of the user's functions."""
+        if module_origin(kind.__module__) != "library":
+            return False
+        place: Any = sys.modules.get(kind.__module__)
+        for part in kind.__qualname__.split("."):
+            place = getattr(place, part, kind if place is None else None)
+        return place is kind or not any(isinstance(member, types.FunctionType) for member in vars(kind).values())
+
+    def callable_identity(self, value: Any) -> Any:
+        """The identity of a function or of what wraps one; None for an object that can be called."""
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if isinstance(value, types.MethodType):
+            return [self.of(value.__func__), self.of(value.__self__)]
+        if isinstance(value, _MEMBERS):
+            return [type(value).__name__, *map(self.of, wrapped_functions(value))]
+        if isinstance(value, _COMPILED):
+            return self._compiled(value)
+        if isinstance(value, functools._lru_cache_wrapper):
+            if _function_origin(value.__wrapped__) == "user":
+                self.memos.append(value)
+            return ["memoised", self.of(value.__wrapped__)]
+        by_numba = getattr(value, "py_func", None) if callable(value) else None
+        return None if by_numba is None else [full_name(type(value)), self.of(by_numba)]
+
+    def _compiled(self, function: Any) -> Any:
+        """The name of a compiled function, with the object that it is bound to."""
+        holder = getattr(function, "__self__", None)
+        if holder is None or isinstance(holder, types.ModuleType):
+            return [type(function).__name__, function.__qualname__, getattr(function, "__module__", None)]
+        return [function.__qualname__, self.of(holder)]
+
+    def _function(self, function: types.FunctionType) -> Any:
+        """The name of a function; with its code and all that this names, where it is the user's."""
+        code = function.__code__
+        name = f"{function.__module__}.{function.__qualname__}"
+        contents = [self.of(content) for content in closure(function)]
+        origin = file_origin(code.co_filename)
+        if origin != "user" or is_generated(function):
+            version = library_version(function.__module__) if origin == "library" else ""
+            return [name, version, digest(contents)] if contents else [name, version]
+        self.has_user_code = True
+        names = frozenset(name for part in nested_codes(code) for name in part.co_names)
+        of_module = {name: self._global(function, name, names) for name in _operands(code, *_LOOKUPS)}
+        imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
+        defaults = [self.of(function.__defaults__), self.of(function.__kwdefaults__), self.of(vars(function))]
+        files = self._files(function.__module__)
+        return [name, digest([_instructions(code), defaults, contents, of_module, imports, files])]
+
+    def _global(self, function: types.FunctionType, name: str, names: Iterable[str]) -> Any:
+        """The identity of a global that a function names; of a module, what the function may name in it."""
+        value = function.__globals__.get(name, getattr(builtins, name, None))
+        return self.module_identity(value, names) if isinstance(value, types.ModuleType) else self.of(value)
+
+    def _imported(self, name: str, names: Iterable[str]) -> Any:
+        """The identity of a module that a function imports when it is called."""
+        module = sys.modules.get(name)
+        return self._files(name) if module is None else self.module_identity(module, names)
+
+    def module_identity(self, module: types.ModuleType, names: Iterable[str]) -> Any:
+        """The identity of a module, and of those values in it that have one of some names."""
+        if id(module) in self._open[:-1]:
+            return ["inside", module.__name__]
+        origin = module_origin(module.__name__)
+        attributes = {name: vars(module)[name] for name in sorted(names) if name in vars(module)}
+        if origin == "user":
+            self._open.append(id(module))
+            values = {
+                name: self.module_identity(value, names) if isinstance(value, types.ModuleType) else self.of(value)
+                for name, value in attributes.items()
+            }
+            self._open.pop()
+            return [module.__name__, self._files(module.__name__), values]
+        for value in attributes.values():
+            require_visible(value)
+        changing = {name: self.of(value) for name, value in attributes.items() if _may_change(value)}
+        return [module.__name__, library_version(module.__name__) if origin == "library" else "", changing]
+
+    def _files(self, module: str) -> Any:
+        """The files that a module of the user's is made of, and what was replaced in those that are loaded."""
+        if module not in self._files_of:
+            checksums = imported_files(module)
+            self._files_of[module] = [checksums]
+            loaded = [sys.modules[name] for name in checksums if name in sys.modules and not _is_unchecked(name)]
+            values = {name: self.of(value) for part in loaded for name, value in replaced_in(part)}
+            self._files_of[module] = [checksums, values]
+        return self._files_of[module]
+
+
+def _is_unchecked(module: str) -> bool:
+    """Whether a module of the user's has no file, or is one of this package's that rank nothing."""
+    return module == "__main__" or module.partition(".")[0] == "kg2rag"
+
+
+def _may_change(value: object) -> bool:
+    """Whether a member of a library's module is data, or was replaced: not a module, a class or a function of its."""
+    if isinstance(value, types.FunctionType):
+        return id(value) in OUTSIDE or file_origin(value.__code__.co_filename) == "user"
+    if isinstance(value, types.BuiltinFunctionType):
+        return not isinstance(value.__self__, types.ModuleType | type | None)
+    if isinstance(value, types.ModuleType | type):
+        return False
+    return id(value) in OUTSIDE or isinstance(value, None | bool | int | float | str | list | tuple | set | dict)
+
+
+def require_visible(value: object) -> None:
+    """NoKeyError: a function of a library that opens files in compiled code, so that no watch sees them."""
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+    if callable(value) and _UNSEEN_READERS.fullmatch(name):
+        raise NoKeyError(f"it uses {name}, which reads files that cannot be watched")
+
+
+def _function_origin(value: Any) -> str:
+    code = getattr(value, "__code__", None)
+    return "user" if code is None else file_origin(code.co_filename)
+
+
+def _operands(code: types.CodeType, *operations: str) -> list[str]:
+    """The names that some operations of a function, and of those defined in it, are about."""
+    instructions = (instruction for part in nested_codes(code) for instruction in dis.get_instructions(part))
+    return sorted({str(each.argval) for each in instructions if each.opname in operations and each.argval})
+
+
+def _instructions(code: types.CodeType) -> Any:
+    """What a code object computes, whatever its file and its lines are called."""
+    names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
+    arguments = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
+    return [code.co_code.hex(), code.co_exceptiontable.hex(), names, arguments, list(map(_constant, code.co_consts))]
+
+
+def _constant(value: object) -> Any:
+    if isinstance(value, types.CodeType):
+        return _instructions(value)
+    return [type(value).__name__, sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)]
+
+
+def full_name(kind: type) -> str:
+    """Module and qualified name of a class."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def digest(values: object) -> str:
+    """A checksum of JSON values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
