@@ -137,7 +137,8 @@ def resolve(name: str) -> DatasetSpec:
     registry = _registry()
     entry = name if name in registry else _SIZE.sub("", name)
     if entry not in registry:
-        raise ValueError(unknown("dataset", name, (*registry.names(), *beir.names())))
+        problem = unknown("dataset", name, (*registry.names(), *beir.names()))
+        raise ValueError(f"{problem} There is no folder or file of documents of that name either.")
     spec: DatasetSpec = registry[entry]
     if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
         raise RuntimeError(f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")

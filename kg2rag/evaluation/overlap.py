@@ -18,8 +18,10 @@ import pandas as pd
 
 from kg2rag.evaluation.statistics import planning_constants
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce
 from kg2rag.report import Labelling
 from kg2rag.report.html import HtmlPage, document, render
+from kg2rag.retrievers.system_parts import workloads
 from kg2rag.retrievers.systems import build_all
 from kg2rag.text.cells import visible
 from kg2rag.types import Corpus, QADataset, Query, Ranking, require_k
@@ -199,6 +201,7 @@ def agreement(
         raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
     data = questions if isinstance(questions, QADataset) else None
     queries = _queries(questions.unjudged if isinstance(questions, QADataset) else questions)
+    announce("These questions" if data is None else data.name, workloads(list(systems.values()), queries))
     rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
     return Agreement(queries, rankings, k, _agreement_per_query(queries, rankings), data)
 

@@ -11,6 +11,7 @@ import pytest
 import kg2rag
 from kg2rag import BM25, Dense, KnowledgeBase
 from kg2rag.compute import Store
+from kg2rag.evaluation import agreement
 from kg2rag.experiments.sweep import Sweep
 from kg2rag.knowledge import announcement
 from kg2rag.knowledge.announcement import Workload, announce
@@ -80,6 +81,13 @@ def test_a_sweep_and_a_first_answer_are_announced(
     other = KnowledgeBase.build(CORPUS, TRIPLES, embedder=letters, store=Store(tmp_path / "other"))
     other.retrieve("Where?", system="proprag")
     other.retrieve("And who?", system="proprag")
+    assert len(announced(capsys)) == 1
+
+
+def test_systems_that_are_asked_questions_without_gold_are_announced(
+    kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agreement({"hippo2": kg2rag.systems.build("hippo2", kb), "bm25": BM25(kb)}, ["Where?"], k=2)
     assert len(announced(capsys)) == 1
 
 
