@@ -51,10 +51,7 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
     for name, expected in PACKAGES.items():
         if version(name) != expected:
             raise ValueError(f"{name} {version(name)} is installed; the set needs {name} {expected}.")
-    functions = [function for name in PACKAGES for function in functions_of(name)]
-    questions = Counter(question.casefold() for question, _ in functions)
-    codes = Counter(code for _, code in functions)
-    unique = [(question, code) for question, code in functions if questions[question.casefold()] == codes[code] == 1]
+    unique = unique_functions()
     chosen = random.Random(0).sample(unique, PASSAGES)
     passages = [{"_id": f"f{number}", "text": code} for number, (_, code) in enumerate(chosen)]
     queries = [{"_id": f"q{number}", "text": question} for number, (question, _) in enumerate(chosen[:QUESTIONS])]
@@ -64,6 +61,14 @@ def main(out: Annotated[Path, typer.Argument(help="The folder of the set.")]) ->
     typer.echo(f"{QUESTIONS} questions, {PASSAGES:,} passages of {len(unique):,} functions")
     for file in sorted(out.rglob("*.*")):
         typer.echo(f"  {sha256(file)}  {file.relative_to(out)}")
+
+
+def unique_functions() -> list[tuple[str, str]]:
+    """The question and the code of each function of all packages, without equal questions and equal functions."""
+    functions = [function for package in PACKAGES for function in functions_of(package)]
+    questions = Counter(question.casefold() for question, _ in functions)
+    codes = Counter(code for _, code in functions)
+    return [(question, code) for question, code in functions if questions[question.casefold()] == codes[code] == 1]
 
 
 def functions_of(package: str) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -389,16 +389,12 @@ def main(
     questions: Annotated[int, typer.Option(help="Questions of each set, for a slow encoder; 0: all.")] = 0,
 ) -> None:
     """Fit on questions with gold."""
-    entries = table("train")
-    chosen = names.split(",") if names else list(entries)
-    for name in chosen:
-        if name not in entries:
-            raise typer.BadParameter(unknown("training set", name, entries))
+    entries = training_entries(names)
     model = SentenceEncoder(encoder, dtype=dtype)
     excluded = {question.id for question in load_set(data, LEFT_OUT).questions}
-    sources = {name: training_set(data, name, questions) for name in entries if name in chosen}
+    sources = {name: training_set(data, name, questions) for name in entries}
     sets = {name: examples_of(source, excluded, model) for name, source in sources.items()}
-    chained = {name for name in sets if entries[name].get("chains")}
+    chained = {name for name, entry in entries.items() if entry.get("chains")}
     if out:
         write(out, coefficients_file(sets, chained, sources, model).encode())
     if leave_one_out:
@@ -407,6 +403,16 @@ def main(
         scores = scored(sets, chained)
         scores.to_parquet(leave_one_out, index=False)
         typer.echo(scores.pivot_table("recall@5", "system", "set", sort=False).mul(100).round(1).to_string())
+
+
+def training_entries(names: str) -> dict[str, dict[str, Any]]:
+    """The entries of `domains.toml` for some training sets, separated by commas; by default all."""
+    entries = table("train")
+    chosen = names.split(",") if names else list(entries)
+    for name in chosen:
+        if name not in entries:
+            raise typer.BadParameter(unknown("training set", name, entries))
+    return {name: entry for name, entry in entries.items() if name in chosen}
 
 
 if __name__ == "__main__":

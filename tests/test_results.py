@@ -35,6 +35,27 @@ def test_a_kept_comparison_has_the_command_that_makes_it(tmp_path: Path) -> None
     assert kg2rag.Comparison.load(tmp_path / "kept").config["command"] == "kg2rag compare bundled --systems bm25"
 
 
+def test_a_comparison_without_its_data_is_named_and_the_others_are_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = {
+        "absent": "kg2rag compare beir --path DATA/nowhere --systems bm25",
+        "wrong": "kg2rag compare bundled --systems nothing",
+        "bundled": "kg2rag compare bundled --systems bm25 --metrics recall@5 --limit 2",
+    }
+    failures = remake.make(commands, tmp_path, tmp_path / "work")
+    assert set(failures) == {"absent", "wrong"}
+    assert "nowhere" in failures["absent"]
+    assert "nothing" in failures["wrong"]
+    monkeypatch.setattr(remake, "run", None)  # a comparison that was made is not made again
+    assert remake.make({"bundled": commands["bundled"]}, tmp_path, tmp_path / "work") == {}
+
+
+def test_blind_sets_are_remade_only_by_name() -> None:
+    assert "blind-perl" not in remake.commands_of(None)
+    assert list(remake.commands_of(["blind-perl"])) == ["blind-perl"]
+
+
 def test_a_comparison_that_older_code_made_is_named_with_its_systems(kept: dict[str, studies.Study]) -> None:
     older = kept["musique-100"]
     code = {name: system_code(parameters) for name, parameters in older.config["parameters"].items()}

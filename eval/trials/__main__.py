@@ -33,8 +33,7 @@ def main() -> int:
         importlib.import_module(name)
     import harness
 
-    parts = options.only or [""]
-    trials = [trial for trial in harness.TRIALS if any(part in f"{trial.point} {trial.name}" for part in parts)]
+    trials = [trial for trial in harness.TRIALS if trial.has_part(options.only)]
     if options.list:
         print(*(f"{trial.point}: {trial.name}" for trial in trials), sep="\n")
         return 0

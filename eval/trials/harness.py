@@ -49,6 +49,10 @@ class Trial:
     name: str
     run: Callable[[], object]
 
+    def has_part(self, parts: Sequence[str]) -> bool:
+        """Whether point and name contain one of some texts, or there are none."""
+        return not parts or any(part in f"{self.point} {self.name}" for part in parts)
+
 
 TRIALS: list[Trial] = []
 
