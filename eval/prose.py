@@ -5,6 +5,7 @@ A line that needs such a phrase ends with the comment `prose: ok` (in Markdown, 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = (
     "*.md docs/*.md docs/decisions/*.md docs/site/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml "
-    "eval/*.md eval/*.toml eval/*.py eval/trials/*.py eval/models/*.py"
+    "eval/*.md eval/*.toml eval/*.py eval/trials/*.py eval/models/*.py tests/**/*.py"
 ).split()
 AVOID = {
     r"where (?:it is |they are )?not given|where given": "name the default",  # prose: ok
@@ -28,14 +29,18 @@ AVOID = {
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of prose; of a notebook those of its text cells."""
+    """Numbered lines of prose: text cells of notebooks, docstrings of tests, all lines of other files."""
     text = file.read_text(encoding="utf-8")
-    if file.suffix != ".ipynb":
+    if file.suffix == ".ipynb":
+        for number, cell in enumerate(json.loads(text)["cells"]):
+            if cell["cell_type"] == "markdown":
+                yield from ((number, line) for line in cell["source"])
+    elif file.is_relative_to(ROOT / "tests"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+                yield from enumerate((ast.get_docstring(node, clean=False) or "").splitlines(), node.body[0].lineno)
+    else:
         yield from enumerate(text.splitlines(), 1)
-        return
-    for number, cell in enumerate(json.loads(text)["cells"]):
-        if cell["cell_type"] == "markdown":
-            yield from ((number, line) for line in cell["source"])
 
 
 def faults(file: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Texts that attack whatever shows them, a server that notes what it is asked for, and a real Chromium."""
+"""Texts that attack the pages that show them, a server that records its requests, and a real Chromium."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FLAGS = (
 
 
 class Visited(ThreadingHTTPServer):
-    """A server that notes what it is asked for."""
+    """A server that records its requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Noting)
@@ -43,7 +43,7 @@ class Visited(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def attacks(self) -> list[str]:
-        """The texts, each of which would ask this server for something."""
+        """The texts, which would each make a browser ask this server for something."""
         return [attack.format(run=RUN, url=self.url) for attack in ATTACKS]
 
 

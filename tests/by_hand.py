@@ -15,7 +15,7 @@ from kg2rag.types import Corpus, Matrix, Passage
 
 @dataclass(frozen=True)
 class GivenCosines:
-    """Every passage has an axis of its own; a query lies where its cosines say, a stranger at right angles to all."""
+    """Every passage has an axis; a query has given cosines with them, and any other text is orthogonal to all."""
 
     contents: tuple[str, ...]
     cosines: Mapping[str, Sequence[float]]
@@ -36,7 +36,7 @@ class GivenCosines:
 
 
 def passages(*texts: str, documents: str = "") -> list[Passage]:
-    """p0, p1, … without titles; the n-th letter of `documents` names the n-th one's, each its own where not given."""
+    """p0, p1, … without titles; the n-th letter of `documents` is the document of pn; by default, d0, d1, …."""
     names = documents or [f"d{i}" for i in range(len(texts))]
     return [Passage(f"p{i}", "", text, name, i) for i, (text, name) in enumerate(zip(texts, names, strict=True))]
 

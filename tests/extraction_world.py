@@ -1,6 +1,6 @@
 """Passages, the triples that they state, and a model that reads them: for tests of extraction by a language model.
 
-Passage 7 reads "Ann7 knows Bob7. Bob7 lives in Cairo8." The model's answer is a function of the question alone.
+Passage 7 reads "Ann7 knows Bob7. Bob7 lives in Cairo8." The model's answer is a function of the question only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Python examples of README and docs run as they are printed, on the bundled set and without a network.
 
-What docs/extending.md adds has tests of its own, which also hold what they make to its contract.
+The examples of docs/extending.md have other tests, which also check the contract of each.
 """
 
 from __future__ import annotations

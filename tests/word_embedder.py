@@ -1,4 +1,4 @@
-"""An embedder whose cosines can be worked out by hand: a text is the set of its words, each an axis of its own."""
+"""An embedder whose cosines can be worked out by hand: a text is the set of its words, and each word has an axis."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Characters:
 
 
 class Squares:
-    """A tokenizer for which two pieces cost more together than alone."""
+    """A tokenizer for which two pieces cost more together than apart."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text) ** 2 // 400 for text in texts]

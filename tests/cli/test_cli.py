@@ -27,7 +27,7 @@ COMPARE = (
 
 
 def kg2rag(arguments: str, store: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One command in a process of its own."""
+    """One command in a separate process."""
     return subprocess.run(
         [sys.executable, "-m", "kg2rag", *arguments.split()],
         env={**os.environ, "KG2RAG_STORE": str(store), "COLUMNS": "100", **environment},

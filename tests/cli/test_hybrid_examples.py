@@ -1,6 +1,6 @@
 """Every query that the dynamic hybrid design gives as an example, as a user asks it: its kind, weights and first hit.
 
-A small library of our own stands for the design's: what its examples name is in it. The design has no set of its own.
+A small invented library stands for that of the design, with the names of its examples. The design has no question set.
 """
 
 from __future__ import annotations

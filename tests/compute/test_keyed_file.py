@@ -104,7 +104,7 @@ def test_a_file_of_which_no_row_can_be_read_is_renamed_and_a_new_one_begun(tmp_p
 
 
 def pay(file: KeyedFile, key: str, payments: list[str]) -> bytes:
-    """What whoever pays for values does."""
+    """Read the values, and write those that are missing."""
     found = file.find([key])
     if not found:
         with file.claim(key):

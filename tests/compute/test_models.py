@@ -1,4 +1,4 @@
-"""The names of encoders and devices, threads, and what is said where a model cannot be had."""
+"""The names of encoders and devices, threads, and the error for a model that is missing."""
 
 from __future__ import annotations
 

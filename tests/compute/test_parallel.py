@@ -1,4 +1,4 @@
-"""Pieces of work give the same results whoever runs them, and a bar shows how far they are."""
+"""Pieces of work give the same results with every backend, and a bar shows their progress."""
 
 from __future__ import annotations
 

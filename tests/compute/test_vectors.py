@@ -20,7 +20,7 @@ TEXTS = [f"text {'x' * (i % 7)} {i}" for i in range(100)]
 
 
 class Encoder:
-    """A text's vector is random numbers seeded by its bytes; notes what it was asked."""
+    """The vector of a text is random, seeded by its bytes; records the texts."""
 
     def __init__(self) -> None:
         self.shards: list[list[str]] = []

@@ -98,7 +98,7 @@ def test_the_checksums_are_those_of_the_committed_results(name: str) -> None:
 def test_the_parts_come_out_of_the_copies_on_the_hub(
     name: str, shared_data: Path, hub_copy: Copy, as_on_the_hub: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs alone."""
+    """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs only."""
     part = subsets()[name]
     file = shared_data / name / {"musique-100": "musique.json"}.get(name, "hotpot_dev_distractor.json")
     records = json.loads(file.read_text(encoding="utf-8"))[::-1]

@@ -1,4 +1,4 @@
-"""A little corpus, questions, and systems that return what they are told."""
+"""A little corpus, questions, and systems that return given rankings."""
 
 from __future__ import annotations
 

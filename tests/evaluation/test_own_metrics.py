@@ -1,4 +1,4 @@
-"""Functions of one's own as metrics: beside named ones, judged by passage or document, checked."""
+"""Functions of a user as metrics: beside named ones, judged by passage or document, checked."""
 
 from __future__ import annotations
 

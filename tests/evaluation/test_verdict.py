@@ -22,7 +22,7 @@ N = 200
 
 @dataclasses.dataclass(frozen=True)
 class Sometimes(kg2rag.Retriever):
-    """Finds the gold of a share of the questions, drawn by a seed; of a graph where it says so."""
+    """Finds the gold of a share of the questions, drawn by a seed; it may read a graph."""
 
     share: float
     seed: int

@@ -89,7 +89,7 @@ def test_a_run_of_released_code_needs_no_sample(tmp_path: Path) -> None:
 
 
 def test_a_verdict_goes_to_the_row_of_the_same_system_alone_as_the_catalogue_has_it() -> None:
-    """By recall alone, systems of different kinds lie within a point of each other."""
+    """By recall only, systems of different kinds lie within a point of each other."""
     ledgers = project()
     assert len(ledgers) >= 6
     assert [ledger.name for ledger in ledgers if ledger.against == "released"] == ["released"]

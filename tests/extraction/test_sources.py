@@ -79,7 +79,7 @@ CORPUS = Corpus.from_passages([Passage("p0", "Ed Wood", "A film.", "d", 0), Pass
 
 @dataclass(frozen=True)
 class Given:
-    """A source that finds what it is told to."""
+    """A source that finds given mentions."""
 
     found: Extraction
     fingerprint: str = "given"

@@ -1,7 +1,7 @@
 """A file that can be read, and a random generator -> a file that has something wrong with it, and what was done.
 
 Half of the mutations know what a value is (of text by its tokens, of Parquet by its columns), so that they reach the
-code behind the parser; the others know bytes alone.
+code behind the parser; the others know bytes only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PIECES = (b"[" * DEEP, b"{", b"}", b"]", b'"', b"\\", b"\x00", b"\xff", b"\xed\x
 
 
 def mutate(data: bytes, suffix: str, random: Random) -> tuple[bytes, str]:
-    """A mutated copy of a file of that suffix, and the names of the mutations, of which there may be several."""
+    """A mutated copy of a file with that suffix, and the names of its mutations."""
     names: list[str] = []
     times = random.choice((1, 1, 1, 2, 3))
     # Those that know values first, for they must read the file themselves.

@@ -1,4 +1,4 @@
-"""A graph of one's own with descriptions of its entities, in the forms that people have."""
+"""A graph of a user with descriptions of its entities, in several forms."""
 
 from __future__ import annotations
 

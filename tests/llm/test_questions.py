@@ -36,7 +36,7 @@ FACTS = (
 
 
 class Scribe:
-    """Writes a good question on Ada Moss; on Ben Hurst what it is told to. Counts its calls."""
+    """Writes a good question on Ada Moss, and a given one on Ben Hurst. Counts its calls."""
 
     def __init__(self, hurst: dict[str, str], alone: str = "") -> None:
         self.hurst, self.alone, self.calls = hurst, alone, Counter[str]()

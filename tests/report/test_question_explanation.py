@@ -18,7 +18,7 @@ IDS = ["p0", "p1", "p2", "p3"]
 
 @dataclass(frozen=True)
 class Fixed(Retriever):
-    """Returns some rows in their order; notes what it is asked."""
+    """Returns some rows in their order; records its queries."""
 
     order: tuple[int, ...]
     asked: list[Query] = field(default_factory=list, repr=False)

@@ -1,4 +1,4 @@
-"""A query of any length is searched by its first 10,000 characters, in every system, and its ranking says so."""
+"""A query of any length is searched by its first 10,000 characters, in every system, and its ranking reports this."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READ = f"to 10,000 of {len(LONG):,} characters"
 
 @dataclass(frozen=True)
 class Reads(Retriever):
-    """Notes the lengths of what it is handed."""
+    """Records the lengths of its texts."""
 
     lengths: list[int] = field(default_factory=list, repr=False)
 

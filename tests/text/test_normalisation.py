@@ -1,4 +1,4 @@
-"""Normalised names, bare titles, sentences; known names in texts: the longest, in order, wherever they stand."""
+"""Normalised names, bare titles, sentences; known names in texts: the longest, in order, at any position."""
 
 from __future__ import annotations
 

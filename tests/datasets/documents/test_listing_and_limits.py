@@ -1,4 +1,4 @@
-"""One file never ends a folder: links, packages, outputs, names, sizes; what is left out is said."""
+"""One file never ends a folder: links, packages, outputs, names, sizes; left out files are reported."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sweep(data: QADataset, root: Path) -> Callable[..., Sweep]:
-    """A sweep over the world; twelve configurations of bm25 where nothing else is said."""
+    """A sweep over the world; by default, twelve configurations of bm25."""
 
     def make(**changes: Any) -> Sweep:
         options: dict[str, Any] = {

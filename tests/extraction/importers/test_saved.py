@@ -1,4 +1,4 @@
-"""Graph folders: what `kg2rag build` writes is what is read back, over its own corpus alone."""
+"""Graph folders: `kg2rag build` writes them, and they are read back over the same corpus only."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 @st.composite
 def corpora(draw: st.DrawFn) -> Corpus:
-    """A few passages that share words, some without a title, some with sentences of their own."""
+    """A few passages that share words, some without a title, some with sentences that no other has."""
     pages = draw(st.lists(st.tuples(TEXT, TEXT.filter(str.strip)), min_size=1, max_size=6))
     passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
     given = draw(st.lists(st.none() | st.lists(TEXT, max_size=3), min_size=len(pages), max_size=len(pages)))

@@ -19,7 +19,7 @@ TEXTS = (
 
 
 def corpus(*texts: str, title: str = "", document: str = "") -> Corpus:
-    """Passages p0, p1, … of these texts, each a document of its own unless one is named."""
+    """Passages p0, p1, … of these texts; by default, each is another document."""
     return Corpus.from_passages([Passage(f"p{i}", title, t, document or f"d{i}", i) for i, t in enumerate(texts)])
 
 

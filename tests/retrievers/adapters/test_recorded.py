@@ -1,4 +1,4 @@
-"""Runs of other systems in our table: order kept, strangers named, round trips exact; and scores of one's own."""
+"""Runs of other systems in our table: order kept, strangers named, round trips exact; and scores of a user."""
 
 from __future__ import annotations
 

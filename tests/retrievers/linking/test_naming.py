@@ -1,4 +1,4 @@
-"""Linkers by name, alone and joined to a chain."""
+"""Linkers by name, single and joined to a chain."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from kg2rag.retrievers.mention_chains.chains import NO_SOURCE, Beam, Linear, Ran
 
 
 def ranker_of(step: Linear) -> Ranker:
-    """Models of which only the step says anything."""
+    """Models in which only the step has coefficients."""
     return Ranker(*([Linear({}), step] + [Linear({})] * 3))
 
 

@@ -101,7 +101,7 @@ def test_a_corpus_without_mentions_is_a_graph_without_edges() -> None:
 
 
 class Arrivals:
-    """A walk of which only the (source, target) that brought most into each node is known."""
+    """A walk with only the (source, target) that brought most into each node."""
 
     def __init__(self, graph: MentionGraph, via: dict[int, tuple[int, int]]) -> None:
         ends = list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
