@@ -252,6 +252,7 @@ class _Worker:
     outside: str = ""
     read_known: bool = False
     unanswered: list[UnansweredError] = field(default_factory=list)
+    has_answers: bool = False
 
     def __post_init__(self) -> None:
         self.before = [kb.counts.copy() for kb in self.kbs]
@@ -282,7 +283,7 @@ class _Worker:
                 with self._watched(), suppress(UnansweredError):  # of one query, which `retrieve` sets apart
                     self.system.prepare(queries)
         if self.kbs:
-            with self._watched():
+            with self._watched(), suppress(UnansweredError):
                 self.retrieve(queries[: self.batch_size])
         self.build_seconds += time.perf_counter() - started
 
@@ -306,8 +307,8 @@ class _Worker:
         """The rankings of some queries, batch by batch.
 
         A query that a component of the system cannot answer, such as one for which a language model wrote something
-        unusable, has an empty ranking whose notes give the cause; such a run is not kept. UnansweredError if that is so
-        for every query.
+        unusable, has an empty ranking whose notes give the cause; such a run is not kept. UnansweredError if no query
+        of the run has been answered.
         """
         rankings: list[Ranking] = []
         self.unanswered = []
@@ -316,7 +317,8 @@ class _Worker:
             first = batch[0]
             with noted(f"System {self.name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}"):
                 rankings += self._batch(batch)
-                if len(self.unanswered) == len(queries):
+                self.has_answers |= len(self.unanswered) < len(rankings)
+                if len(self.unanswered) == len(queries) and not self.has_answers:
                     raise self.unanswered[0]
         return rankings
 

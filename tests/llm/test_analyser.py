@@ -147,6 +147,18 @@ def test_a_bad_reply_fails_its_query_and_no_other_is_asked_anew_and_does_not_end
         run(DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server, seed=5))), data, 3, progress=False)
 
 
+@pytest.mark.parametrize("bad", [0, 100], ids=["the first", "the only one of its block"])
+def test_one_bad_reply_ends_no_run_whatever_its_place(model_of: Maker, tmp_path: Path, bad: int) -> None:
+    corpus = Corpus.from_passages([Passage("p0", "", "a bridge", "p0", 0)])
+    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    texts = [f"bridge {'bad' if i == bad else i}" for i in range(101)]  # a block has a hundred
+    data = QADataset("bridges", corpus, tuple(Question(f"q{i}", text, gold={"p0": 1}) for i, text in enumerate(texts)))
+    with serving(lambda prompt: "no idea" if "bad" in prompt else LEXICAL) as server:
+        system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
+        done = run(system, data, 3, batch_size=1, progress=False)
+    assert [i for i, ranking in enumerate(done.rankings) if ranking.notes.warning] == [bad]
+
+
 def test_the_warning_of_a_fallback_names_the_cause_only(model_of: Maker) -> None:
     with serving(lambda _: "no idea") as server:
         queries = [Query("a", "query"), Query("b", "Find the useChat hook")]
