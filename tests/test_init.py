@@ -12,6 +12,7 @@ import kg2rag
 HEAVY = (
     "bm25s",
     "datasets",
+    "faiss",
     "matplotlib",
     "networkx",
     "numba",

@@ -16,7 +16,7 @@ from kg2rag.compute import processor
 from kg2rag.evaluation.module_files import PACKAGE
 
 _LIBRARIES = (
-    "kg2rag bm25s datasets networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
+    "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
     "torch transformers"
 ).split()
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -40,7 +40,7 @@ from kg2rag.types import Notes, QADataset, Query, Ranking, Triple, UnansweredErr
 BLOCK = 100
 """Questions of an entry of the store: so many are lost, at most, where a run is killed."""
 STAGE, RANKINGS, ABOUT = "runs", "rankings.parquet", "about.json"
-LIBRARIES = ("bm25s", "numpy", "scipy")
+LIBRARIES = ("bm25s", "faiss-cpu", "numpy", "scipy")
 """Libraries that compute scores; those of an encoder are part of its fingerprint."""
 WITH_PATHS = 20
 """Hits of a ranking whose paths are kept: a path is often worked out only where it is shown."""

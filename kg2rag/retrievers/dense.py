@@ -42,7 +42,7 @@ class Dense(VectorRetriever):
     kb: KnowledgeBase = field(repr=False)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One search for the batch."""
+        """One FAISS call for the batch."""
         kb = self.kb
         rank = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
         nearest = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))

@@ -142,7 +142,7 @@ def test_candidates_corpus_and_shuffled_mentions_make_runs_of_their_own(little, 
     assert asked(Counted(little), data) == set()
 
 
-@pytest.mark.parametrize("library", ["bm25s", "numpy", "scipy"])
+@pytest.mark.parametrize("library", ["bm25s", "faiss-cpu", "numpy", "scipy"])
 def test_another_version_of_a_library_makes_another_run(library, little, monkeypatch):
     data = questions(little, 3)
     distribution = metadata.distribution

@@ -1,1 +1,1 @@
-"""Search structures over a corpus: dense (products of matrices) and lexical (bm25s)."""
+"""Search structures over a corpus: dense (FAISS) and lexical (bm25s)."""

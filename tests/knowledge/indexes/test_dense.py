@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge import DenseIndex
-from kg2rag.knowledge.indexes import dense
 from kg2rag.knowledge.indexes.dense import cosines
 from kg2rag.types import IntArray, Matrix
 
@@ -31,14 +30,6 @@ def test_the_nearest_rows_are_those_of_brute_force(k: int, n_queries: int) -> No
     vectors, queries = unit(400), unit(n_queries, seed=1)
     found = DenseIndex(vectors).search(queries, k)
     assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, k) for query in queries]
-
-
-def test_rows_and_queries_of_many_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors, queries = unit(400), unit(40, seed=1)
-    monkeypatch.setattr(dense, "BLOCK_ROWS", 30)
-    monkeypatch.setattr(dense, "BLOCK_QUERIES", 7)
-    found = DenseIndex(vectors).search(queries, 50)
-    assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, 50) for query in queries]
 
 
 def test_cosines_stand_beside_their_rows_best_first() -> None:
