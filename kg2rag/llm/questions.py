@@ -47,14 +47,18 @@ Question: {question}
 {passages}"""
 
 
-class Written(BaseModel):
+def _without_description(schema: dict[str, Any]) -> None:
+    del schema["description"]  # small models copy it into their answers
+
+
+class Written(BaseModel, json_schema_extra=_without_description):
     """A question as a model writes it; both empty where there is none."""
 
     question: str = Field(json_schema_extra={"maxLength": MAX_QUESTION_CHARACTERS})
     answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})
 
 
-class Answered(BaseModel):
+class Answered(BaseModel, json_schema_extra=_without_description):
     """What a model answers from passages; empty where they do not say it."""
 
     answer: str = Field(json_schema_extra={"maxLength": MAX_ANSWER_CHARACTERS})

@@ -126,6 +126,7 @@ def _as_name(value: object) -> object:
 
 
 def _strict(schema: dict[str, Any]) -> None:
+    schema.pop("description", None)  # small models copy it into their answers
     schema |= {"required": list(schema["properties"]), "additionalProperties": False}
     for part in schema["properties"].values():
         part.pop("default", None)
