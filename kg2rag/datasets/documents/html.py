@@ -19,11 +19,14 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.text.scripts import words
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
-footer form header hgroup hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr
-ul""".split()
-BLOCKS += list(HEADINGS)
-_INVISIBLE = ["script", "style", "meta", "link", "input", "svg", "img", "head"]
+_BLOCKS = frozenset(
+    """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
+    footer form header hgroup hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr
+    ul""".split()
+) | HEADINGS.keys()
+_INVISIBLE = frozenset(("script", "style", "meta", "link", "input", "svg", "img", "head"))
+_SEPARATE = frozenset(("br", "button", "label", "option"))
+"""Elements whose text is no part of a neighbouring word."""
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
 _FURNITURE_TAGS = frozenset(("footer", "noscript", "select", "textarea", "iframe"))
@@ -35,18 +38,21 @@ _KINDS_OF_NOTES = frozenset(
 """Titles of notes that say nothing."""
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
-_TITLES = [*HEADINGS, "summary", "dt", "th"]
+_CELLS = frozenset(("td", "th"))
+_LAYOUT = frozenset(("table", "pre")) | HEADINGS.keys()
+_CONTENT = frozenset(("main", "article", "h1"))
+_TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
 """Share of an element's words within links from which a header or an aside is a menu."""
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _NOT_SHOWN = re2.compile(
     r"(?is)<!--.*?-->|<script\b.*?</script\s*>|<style\b.*?</style\s*>|<svg\b.*?</svg\s*>|<head\b.*?</head\s*>"
 )
-_TAG = re2.compile(r"(?s)<[a-zA-Z/!?][^<>]*>")
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
 _MANY_LOST = 0.05
-"""Share of a page's words from which it is parsed again, by the slower parser of Python's library."""
+"""Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
 
 
 def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -68,9 +74,8 @@ def page_document(page: str, remark: str = "") -> FileDocument:
 
 def _best_parse(page: str, source: str, remark: str) -> FileDocument:
     document = _parse_page(page, "lxml", source, remark)
-    texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
-    n_words = sum(len(text.split()) for text in texts)
-    if n_words < (1 - _MANY_LOST) * len(source.split()):  # lxml stops at 256 elements within each other
+    n_characters = sum(map(_count_characters, _texts(document)))
+    if n_characters < (1 - _MANY_LOST) * _count_characters(source):  # lxml stops at 256 elements within each other
         reparsed = _parse_page(page, "html.parser", source, remark)
         if _share_lost(reparsed) < _share_lost(document):
             return reparsed
@@ -82,10 +87,17 @@ def visible_text(page: str) -> str:
     return unescape(_TAG.sub(" ", _NOT_SHOWN.sub(" ", page)))
 
 
+def _texts(document: FileDocument) -> list[str]:
+    return [document.title, document.left_out, *(block.text for block in document.blocks)]
+
+
+def _count_characters(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
 def _share_lost(document: FileDocument) -> float:
-    texts = [document.title, document.left_out, *(block.text for block in document.blocks)]
     source_words = words(document.source)
-    return len(lost_words(source_words, texts)) / max(1, len(source_words))
+    return len(lost_words(source_words, _texts(document))) / max(1, len(source_words))
 
 
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
@@ -109,9 +121,9 @@ def parse_tree(page: str, parser: str = "lxml") -> Any:
 def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     """The blocks of a tree, which it changes, and the text that was left out."""
     _show_formulas(tree)
-    for tag in tree(_INVISIBLE):
+    for tag in _named(tree, _INVISIBLE):
         tag.decompose()
-    for tag in tree(["br", "button", "label", "option"]):
+    for tag in _named(tree, _SEPARATE):
         if tag.name == "br":
             tag.string = "\n"
         else:
@@ -136,10 +148,9 @@ def _show_formulas(tree: Any) -> None:
 
 def _main_part(body: Any) -> Any:
     """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
-    articles = body("article", limit=2)
-    only_article = articles[0] if len(articles) == 1 else None
-    candidates = [body.find("main"), body.find(attrs={"role": "main"}), only_article]
-    candidates = [element for element in candidates if element is not None]
+    articles = body("article")
+    by_role = [element for element in body(True) if element.attrs.get("role") == "main"]
+    candidates = [*body("main")[:1], *by_role[:1], *(articles if len(articles) == 1 else ())]
     if not candidates:
         return body
     content = _count(body) - _count_navigation(body)
@@ -183,7 +194,16 @@ def _remove_navigation(main: Any, left_out: list[str]) -> None:
 
 
 def _holds_content(element: Any, n_words: float) -> bool:
-    return element.find(["main", "article", "h1"]) is not None or _count(element) > n_words
+    return _holds(element, _CONTENT) or _count(element) > n_words
+
+
+def _named(element: Any, names: frozenset[str]) -> list[Any]:
+    """The elements of some names below one; Beautiful Soup's search makes a rule of each name each time."""
+    return [node for node in element.descendants if node.name in names]
+
+
+def _holds(element: Any, names: frozenset[str]) -> bool:
+    return any(node.name in names for node in element.descendants)
 
 
 def _classes(element: Any) -> frozenset[str]:
@@ -222,7 +242,7 @@ def _is_menu(element: Any) -> bool:
     """Whether a header or aside is a list of links, or a button has no more than two words."""
     size = _count(element)
     if element.name == "button":
-        if element.find_parent(_TITLES) or element.find(_TITLES):
+        if _holds(element, _TITLES) or any(parent.name in _TITLES for parent in element.parents):
             return False
         beside = element.parent.find(string=True, recursive=False) if element.parent else None
         return size <= 2 and not (beside or "").strip()
@@ -243,8 +263,8 @@ def _walk(node: Any) -> Iterator[Block]:
     inline = list[str]()
     links = list[Link]()
     for child in node.children:
-        name = getattr(child, "name", None)
-        if name and (name in BLOCKS or child.find(BLOCKS)):
+        name = child.name
+        if name and (name in _BLOCKS or _holds(child, _BLOCKS)):
             yield from _inline_block(inline, links)
             inline, links = [], []
             yield from _element_blocks(child)
@@ -269,7 +289,7 @@ def _element_blocks(tag: Any) -> Iterator[Block]:
     elif tag.name == "pre":
         block = Block(tag.get_text().strip("\n"), kind=CODE, links=_links(tag))
     elif tag.name == "tr" and not _is_layout(tag):
-        cells = [" ".join(block.text for block in _walk(cell)) for cell in tag(["td", "th"], recursive=False)]
+        cells = [" ".join(block.text for block in _walk(cell)) for cell in _cells(tag)]
         block = Block(" | ".join(cells).strip(" |"), links=_links(tag))
     else:
         yield from _walk(tag)
@@ -280,9 +300,13 @@ def _element_blocks(tag: Any) -> Iterator[Block]:
 
 def _is_layout(row: Any) -> bool:
     """Whether a row of a table arranges parts of a page: one cell, or headings, listings and tables in its cells."""
-    cells = row(["td", "th"], recursive=False)
+    cells = _cells(row)
     only_cell = len(cells) == 1 and row.parent is not None and len(row.parent("tr", recursive=False)) == 1
-    return not cells or only_cell or row.find(["table", "pre", *HEADINGS]) is not None
+    return not cells or only_cell or _holds(row, _LAYOUT)
+
+
+def _cells(row: Any) -> list[Any]:
+    return [child for child in row.children if child.name in _CELLS]
 
 
 def _links(tag: Any) -> tuple[Link, ...]:
