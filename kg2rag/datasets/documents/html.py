@@ -19,13 +19,16 @@ from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.text.scripts import words
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
+_BLOCKS = (
+    frozenset(
+        """address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure
     footer form header hgroup hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr
     ul""".split()
-) | HEADINGS.keys()
+    )
+    | HEADINGS.keys()
+)
 _INVISIBLE = frozenset(("script", "style", "meta", "link", "input", "svg", "img", "head"))
-_SEPARATE = frozenset(("br", "button", "label", "option"))
+_SEPARATE = frozenset(("button", "label", "option"))
 """Elements whose text is no part of a neighbouring word."""
 _NAVIGATION_ROLES = frozenset(("navigation", "search"))
 _NAVIGATION_CLASSES = frozenset(("sphinxsidebar", "toc", "toctree-wrapper"))
@@ -123,12 +126,11 @@ def tree_blocks(tree: Any) -> tuple[list[Block], str]:
     _show_formulas(tree)
     for tag in _named(tree, _INVISIBLE):
         tag.decompose()
+    for tag in tree("br"):
+        tag.string = "\n"
     for tag in _named(tree, _SEPARATE):
-        if tag.name == "br":
-            tag.string = "\n"
-        else:
-            tag.insert_before(" ")
-            tag.insert_after(" ")
+        tag.insert_before(" ")
+        tag.insert_after(" ")
     left_out = list[str]()
     body = tree.body or tree
     main = _main_part(body)
@@ -148,9 +150,10 @@ def _show_formulas(tree: Any) -> None:
 
 def _main_part(body: Any) -> Any:
     """`main`, or the only `article`, if it holds most of what is not navigation; else the whole body."""
+    candidates = [*body("main")[:1], *[element for element in body(True) if element.attrs.get("role") == "main"][:1]]
     articles = body("article")
-    by_role = [element for element in body(True) if element.attrs.get("role") == "main"]
-    candidates = [*body("main")[:1], *by_role[:1], *(articles if len(articles) == 1 else ())]
+    if len(articles) == 1:
+        candidates += articles
     if not candidates:
         return body
     content = _count(body) - _count_navigation(body)
@@ -242,7 +245,7 @@ def _is_menu(element: Any) -> bool:
     """Whether a header or aside is a list of links, or a button has no more than two words."""
     size = _count(element)
     if element.name == "button":
-        if _holds(element, _TITLES) or any(parent.name in _TITLES for parent in element.parents):
+        if _holds(element, _TITLES) or element.find_parent(_TITLES):
             return False
         beside = element.parent.find(string=True, recursive=False) if element.parent else None
         return size <= 2 and not (beside or "").strip()

@@ -166,16 +166,28 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
     """The document of a text or presentation of OpenDocument; charts and formulas are read from their own parts."""
     archive = Archive(data)
     root = archive.xml("content.xml")
-    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
-    formulas = [one_line(_itertext(part)) for part in objects if local_name(part) == "math"]
-    styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
-    titles = {name for name, parent in styles.items() if _level_of_name(parent) == 1}
+    titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
-    bodies = [body for part in (root, *objects) for body in named(part, "body")] or [root]
-    blocks = [block for body in bodies for block in walker.blocks(body)]
-    changes = [change for body in bodies for change in named(body, "tracked-changes")]
-    source = "\n".join([*map(_itertext, bodies), *formulas])
-    return [FileDocument([*blocks, *map(Block, formulas)], source=source, left_out="\n".join(map(_itertext, changes)))]
+    objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
+    bodies = list(chain.from_iterable(map(_bodies, [root, *objects])))
+    blocks = list(chain.from_iterable(_body_blocks(body, walker) for body in bodies))
+    changes = [_itertext(change) for body in bodies for change in named(body, "tracked-changes")]
+    return [FileDocument(blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes))]
+
+
+def _title_styles(root: Any) -> set[str]:
+    styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
+    return {name for name, parent in styles.items() if _level_of_name(parent) == 1}
+
+
+def _bodies(root: Any) -> list[Any]:
+    return list(named(root, "body")) or [root]
+
+
+def _body_blocks(body: Any, walker: _Walker) -> list[Block]:
+    if local_name(body) == "math":
+        return [Block(one_line(_itertext(body)))]
+    return list(walker.blocks(body))
 
 
 def _itertext(element: Any) -> str:
