@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = (
     "*.md docs/*.md docs/decisions/*.md docs/site/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml "
-    "eval/*.md eval/*.toml eval/*.py eval/trials/*.py eval/models/*.py tests/**/*.py"
+    "eval/*.md eval/*.toml eval/*.py eval/bench/*.py eval/trials/*.py eval/models/*.py tests/**/*.py"
 ).split()
 AVOID = {
     r"where (?:it is |they are )?not given|where given": "name the default",  # prose: ok

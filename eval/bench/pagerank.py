@@ -56,14 +56,14 @@ def main(
     def batch() -> np.ndarray:
         return np.array([walk.shares for walk in walks(walked, starts, 0.5)])
 
-    def alone() -> np.ndarray:
+    def one_by_one() -> np.ndarray:
         return np.array([walks(walked, [start], 0.5)[0].shares for start in starts])
 
     difference = float(np.abs(batch() - theirs()).max())
     if difference > TOLERANCE:
         raise SystemExit(f"Scores differ by {difference:.1e}, more than {TOLERANCE:.0e}.")
     typer.echo(f"{nodes:,} nodes, {len(edges[2]):,} edges, {len(restarts)} queries; difference {difference:.1e}")
-    for name, work in {"igraph": theirs, "batch": batch, "one by one": alone}.items():
+    for name, work in {"igraph": theirs, "batch": batch, "one by one": one_by_one}.items():
         typer.echo(f"{name:>12} {1000 * best_of_three(work) / len(restarts):8.3f} ms a query")
 
 

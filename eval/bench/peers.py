@@ -8,7 +8,7 @@
 `hubmesh` (0.4, its defaults) makes its own graph of spaCy's names; what of spaCy's pipeline names do not need is left
 out. `hippo2 by igraph` is HippoRAG 2 with PageRank as the released code calls it, one query at a time; both it and
 `hippo2` walk the triples of `--graph`. Every system ranks with the vectors of one knowledge base, queries are encoded
-before; the others are ours. Each system has a process of its own, questions are asked one by one, and memory is the
+before; the others are ours. Each system runs in a separate process, questions are asked one by one, and memory is the
 most that the process held until the last of them, libraries included. The invented corpora are those of `scale.py`,
 with an encoder that hashes words, and have no gold.
 """
@@ -120,7 +120,7 @@ def main(
     out: Annotated[Path | None, typer.Option(help="A Parquet file: a row a system.")] = None,
     one: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
-    """Compare on one set, each system in a process of its own."""
+    """Compare on one set, each system in a separate process."""
     if dataset != "invented" and not graph:
         raise typer.BadParameter("A data set needs --graph, the triples that HippoRAG 2 walks.")
     if one:
@@ -162,7 +162,7 @@ def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase
 
 
 def measured(name: str, kb: KnowledgeBase, data: kg2rag.QADataset) -> dict[Hashable, object]:
-    """Each question alone, after a first one that builds: recall in per cent, median milliseconds, memory in MB."""
+    """Each question by itself, after a first one that builds: recall in per cent, median milliseconds, memory in MB."""
     kb.vectors, kb.encode_queries(data.queries)  # the same for all, and not timed
     peers = {"hubmesh": Hubmesh, "hippo2 by igraph": ByIgraph}
     system = peers[name](kb) if name in peers else build(name, kb)

@@ -148,7 +148,7 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
 
 
 def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query], corpus: str) -> list[Result]:
-    """`mention_chains` in a batch and alone, against one exact dense search of the same questions."""
+    """`mention_chains` in a batch and one by one, against one exact dense search of the same questions."""
     system, plain = kg2rag.MentionChains(kb), kg2rag.Dense(kb)
     for retriever in (system, plain):
         retriever.prepare(queries)
@@ -157,7 +157,7 @@ def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query], corpus: st
     def batch(retriever: kg2rag.Retriever) -> object:
         return retriever.retrieve_batch(queries, 10)
 
-    def alone(retriever: kg2rag.Retriever) -> object:
+    def one_by_one(retriever: kg2rag.Retriever) -> object:
         return [retriever.retrieve(query, 10) for query in few]
 
     return [
@@ -167,7 +167,7 @@ def chains(kb: kg2rag.KnowledgeBase, queries: Sequence[kg2rag.Query], corpus: st
             best_of(partial(ask, plain)),
             "not compared",
         )
-        for name, ask in ((f"{len(queries)} questions", batch), (f"{len(few)} one by one", alone))
+        for name, ask in ((f"{len(queries)} questions", batch), (f"{len(few)} one by one", one_by_one))
     ]
 
 

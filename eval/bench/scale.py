@@ -3,14 +3,14 @@
     python eval/bench/scale.py --passages 10000,100000 --out eval/results/scale
     python eval/bench/scale.py --passages 1000000 --parts mentions,mention_graph,bm25 --systems mention_ppr --out FOLDER
 
-The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a process of its own and a line
+The corpora are invented (`scale_inputs.py`), with their triples. Every measurement is a separate process and a line
 of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes on;
 delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened once
 from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked all
 questions in one batch (the best of three), and some of them one by one. `walk` is what `mention_ppr` does between its
 start and its ranking: it finds the part of the graph within reach, and PageRank over that. Where the machine has other
 work, processor time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages
-included, and summed over the processes that the measured one starts; `input_gb` is what it was before the work began,
+included, and summed over the processes that the measured one starts; `input_gb` is its size before the work began,
 `anonymous_gb` what of it no file backs at the end. Linux only: all of this is read from /proc.
 """
 
@@ -113,7 +113,7 @@ def _key(row: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def run(job: Job, work: Path, limit: float, memory: float) -> dict[str, object]:
-    """What a process of its own measures; where it fails, why."""
+    """The measurements of a separate process; if it fails, the reason."""
     from scale_inputs import world
 
     folder, store = world(work, job.passages, job.triples), work / f"store-{job.label}-{job.encoder.replace('/', '_')}"
@@ -262,7 +262,10 @@ def system(kb: KnowledgeBase, about: Mapping[str, object], folder: Path) -> dict
     clock = Clock()
     for query in some:
         retriever.retrieve(query, DEPTH)
-    for asked, of, spent in (("batch", queries, map(min, zip(*batches, strict=True))), ("alone", some, clock.spent())):
+    for asked, of, spent in (
+        ("batch", queries, map(min, zip(*batches, strict=True))),
+        ("alone", some, clock.spent()),  # prose: ok
+    ):
         times[f"{asked}_ms"], times[f"{asked}_ms_cpu"] = (1000 * value / len(of) for value in spent)
     rounded = {name: round(value, 3) for name, value in times.items()}
     return {**rounded, "queries": len(queries), "input_gb": round(before, 3)}

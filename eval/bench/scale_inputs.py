@@ -1,4 +1,4 @@
-"""What `scale.py` measures with: invented corpora with their triples, an encoder that costs nothing, walks alone."""
+"""What `scale.py` measures with: invented corpora with their triples, an encoder that costs nothing, and walks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def name(number: int) -> str:
 
 
 class Walk:
-    """The walks of `mention_ppr` alone, with its parameters: where each starts is found once."""
+    """The walks of `mention_ppr`, with its parameters; the start of each is found once."""
 
     def __init__(self, kb: kg2rag.KnowledgeBase, **given: Any) -> None:
         self.system, self.dense, self.starts = MentionPPR(kb, **given), Dense(kb), dict[str, NodeWeights]()

@@ -1,9 +1,9 @@
-r"""What named systems cost on one set: seconds to build, peak memory, milliseconds a query in batches of 100 and alone.
+r"""The cost of named systems on one set: seconds to build, peak memory, milliseconds a query in batches and one by one.
 
     python eval/bench/strategies.py 2wiki --path FOLDER --systems mention_ppr,mention_chains \
         --out eval/results/costs/2wiki-1000.parquet
 
-Each system has a process and an empty store of its own. It is built from the passages, encoding included, until its
+Each system has a process and an empty store. It is built from the passages, encoding included, until its
 first answer; then prepared for all questions, whose encoding is not timed, and timed: all of them, the best of three
 times, and sixty one by one, the median. Beside them: one FAISS search of the same vectors, 100 questions at a time.
 """
@@ -40,7 +40,7 @@ def main(
     out: Annotated[Path | None, typer.Option(help="A Parquet file.")] = None,
     one: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
-    """Measure the systems, each in a process of its own."""
+    """Measure the systems, each in a separate process."""
     if one:
         typer.echo(json.dumps(measured(systems, dataset, path)))
         return
