@@ -1,5 +1,9 @@
 """Every notebook is run from top to bottom, and its outputs compared with the committed ones.
 
+The notebooks of a worker share a kernel, which imports the libraries and loads the encoder once; each begins with empty
+variables and default options. `make notebooks` runs each in its own kernel, so the committed outputs depend on no other
+notebook.
+
 Two notebooks read public sets beside the checkout; without these they are skipped, and in CI fail.
 """
 
@@ -11,13 +15,25 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from nbclient.util import run_sync
 from notebook_outputs import differences
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared")) / "data"
 PUBLIC = ("11_other_corpora.ipynb", "12_public_sets.ipynb")
 TIMEOUT_SECONDS = 3600  # a cell that hangs
+KERNEL = pytest.StashKey[AsyncKernelManager]()
+RESET = """
+%reset -f
+import os
+import pandas
+pandas.reset_option("^display")
+os.environ.pop("KG2RAG_DATA", None)
+os.environ.update({variables})
+%reset -f
+"""
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -37,30 +53,36 @@ class NotebookFile(pytest.File):
 
 
 class NotebookRun(pytest.Item):
-    """The run of a notebook in a kernel of its own."""
+    """The run of a notebook."""
 
     def runtest(self) -> None:
         """Run it as `make notebooks` does, in float32, and compare."""
-        with pytest.MonkeyPatch.context() as patch:
-            self.prepare(patch)
-            committed = nbformat.read(self.path, as_version=4)
-            run = nbformat.read(self.path, as_version=4)
-            resources = {"metadata": {"path": str(self.path.parent)}}
-            NotebookClient(run, timeout=TIMEOUT_SECONDS, resources=resources).execute()
-        changed = differences(committed["cells"], run["cells"])
+        committed = nbformat.read(self.path, as_version=4)
+        run = nbformat.read(self.path, as_version=4)
+        run.cells.insert(0, nbformat.v4.new_code_cell(RESET.format(variables=self.variables())))
+        resources = {"metadata": {"path": str(self.path.parent)}}
+        client = NotebookClient(run, km=self.kernel(), timeout=TIMEOUT_SECONDS, resources=resources)
+        client.execute()
+        client.kc.stop_channels()
+        changed = differences(committed["cells"], run["cells"][1:])
         if changed:
             told = f"{self.path.name}: today's outputs are others. Run `make notebooks`, and read what its text says."
             pytest.fail("\n\n".join([told, *changed]), pytrace=False)
 
-    def prepare(self, patch: pytest.MonkeyPatch) -> None:
+    def kernel(self) -> AsyncKernelManager:
+        """The kernel of this process; `NotebookClient` starts it for the first notebook."""
+        if KERNEL not in self.config.stash:
+            kernel = self.config.stash[KERNEL] = AsyncKernelManager()
+            self.config.add_cleanup(lambda: run_sync(kernel.shutdown_kernel)(now=True))
+        return self.config.stash[KERNEL]
+
+    def variables(self) -> dict[str, str]:
         """Tell notebooks of public sets where these are, and no other: notebook 07 would run the whole ledger."""
-        patch.setenv("TQDM_DISABLE", "1")
-        patch.delenv("KG2RAG_DATA", raising=False)
+        variables = {"TQDM_DISABLE": "1"}
         if self.path.name not in PUBLIC:
-            return
+            return variables
         if DATA.is_dir():
-            patch.setenv("KG2RAG_DATA", str(DATA))
-            return
+            return {**variables, "KG2RAG_DATA": str(DATA)}
         reason = f"{DATA} is missing: public sets are read only where they lie beside the checkout (KG2RAG_SHARED)."
         if os.environ.get("CI") == "true":
             pytest.fail(reason)

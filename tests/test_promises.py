@@ -1,7 +1,8 @@
-"""Each item of SECURITY.md and docs/trust.md is held by a test that exists, or says that it promises nothing."""
+"""Each item of SECURITY.md and docs/trust.md is held by a test of `make test`, or says that it promises nothing."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import tomllib
@@ -23,8 +24,14 @@ PICKLING = {"kg2rag/testing/promises.py", "kg2rag/testing/trial.py"}
 
 @cache
 def known_tests() -> frozenset[str]:
-    files = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
-    return frozenset(name for text in files for name in re.findall(r"^\s*def (test_\w+)\(", text, re.MULTILINE))
+    """The tests of `make test`: those without the mark `full`."""
+    trees = [ast.parse(path.read_bytes()) for path in (ROOT / "tests").rglob("test_*.py")]
+    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return frozenset(
+        function.name
+        for function in functions
+        if function.name.startswith("test_") and "pytest.mark.full" not in map(ast.unparse, function.decorator_list)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

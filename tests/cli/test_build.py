@@ -125,7 +125,7 @@ def clear(server: ChatServer) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["in an outage", "with answers on their way"])
+@pytest.mark.parametrize("moment", ["in an outage", pytest.param("with answers on their way", marks=pytest.mark.full)])
 def test_faults_and_kills_lose_double_and_repeat_nothing(tmp_path: Path, moment: str) -> None:
     count, kills = (200, 5) if os.environ.get("KG2RAG_FULL") == "1" else (100, 3)
     frozen = threading.Event()

@@ -235,7 +235,7 @@ def test_an_encoder_that_changes_while_it_is_in_use_is_refused(store) -> None:
     encoder = GivenEncoder(model, "same name")
     encoder.encode(TEXTS[:2], store)
     model.table = table_of(1) | {"Who": np.ones(8)}
-    with pytest.raises(ChangedEncoderError, match="same name"):
+    with pytest.raises(ChangedEncoderError):
         encoder.encode(TEXTS, store)
 
 

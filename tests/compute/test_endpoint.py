@@ -251,7 +251,7 @@ def test_an_answer_is_no_longer_than_was_asked_for(tmp_path):
         while True:
             to.wfile.write(b'data: {"choices": [{"delta": {"content": "more "}}]}\n\n' * 1000)
 
-    with serving(without_end) as server, pytest.raises(CompletionError, match="longer than") as raised:
+    with serving(without_end) as server, pytest.raises(CompletionError) as raised:
         ChatModel(server.url, "m", max_tokens=10, retries=3, store=Store(tmp_path)).complete("p")
     assert (raised.value.failure.kind, raised.value.failure.attempts) == ("response", 1)
 

@@ -50,7 +50,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_without_a_network_an_unknown_model_is_refused_at_once_beside_what_is_there(
     offline: list[object], name: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ModelNotFoundError, match="the hub cannot be reached") as raised:
+    with pytest.raises(ModelNotFoundError) as raised:
         embedder_named(name).describe(Store(tmp_path / "store"))
     assert all(word in str(raised.value) for word in ("bge-smal'", "Did you mean 'bge-small'", SHORT))
     assert "disk" not in str(raised.value)

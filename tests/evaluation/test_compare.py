@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def test_wrong_arguments_are_refused_before_any_work(systems, data, change, mess
 
 def test_names_that_cannot_be_files_are_refused(systems, data):
     for name in ("", "a/b", "../a", "a b", ".hidden", "a\n", "x" * 101, 7):
-        with pytest.raises(ValueError, match="name a file"):
+        with pytest.raises(ValueError, match=re.escape(repr(name))):
             compare({name: systems["dense"]}, data)
 
 

@@ -115,9 +115,9 @@ def test_it_is_shown_as_text_and_as_html_above_the_scores(tmp_path: Path) -> Non
 
 
 def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
-    for lacking in ({"text": TEXT}, {"graph": Sometimes(0.6, 5, "graph")}):
-        result = compared(10, **lacking)
-        with pytest.raises(ValueError, match="two sides"):
+    for present, needed in (({"text": TEXT}, "graph_augmented"), ({"graph": Sometimes(0.6, 5, "graph")}, "hybrid")):
+        result = compared(10, **present)
+        with pytest.raises(ValueError, match=needed):
             result.verdict()
         assert "Does a graph help" not in result.to_html()
     with pytest.raises(ValueError, match="min_gain"):
@@ -174,7 +174,7 @@ def test_the_advice_on_more_questions_does_not_depend_on_the_gain_observed() -> 
 
 
 @pytest.mark.realdata
-@pytest.mark.slow
+@pytest.mark.full
 def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusive(shared_data: Path) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     kb = kg2rag.KnowledgeBase.build(data.corpus)

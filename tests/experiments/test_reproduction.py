@@ -208,7 +208,7 @@ def test_standard_errors_and_tolerances_by_hand() -> None:
     assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(1.96 * 3**0.5 + 0.05)
     with pytest.raises(ValueError, match=r"101 .* 100"):
         tolerance(1.0, 101, 100, "subset", 0)
-    with pytest.raises(ValueError, match="no standard deviation"):
+    with pytest.raises(ValueError, match="1 questions"):
         tolerance(float("nan"), 1, 100, "subset", 0.05)
 
 

@@ -48,7 +48,7 @@ def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
     assert ranking[:2].passage_ids == ["p4", "p1"]
     with pytest.raises(IndexError):
         ranking[4]
-    with pytest.raises(ValueError, match="would turn it round"):
+    with pytest.raises(ValueError, match=r"slice\(None, None, -1\)"):
         ranking[::-1]
 
 

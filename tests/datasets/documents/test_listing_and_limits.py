@@ -15,6 +15,7 @@ from kg2rag.compute.outputs import write_output
 from kg2rag.datasets import from_folder, from_texts
 from kg2rag.datasets.documents import folder as folder_module
 from kg2rag.datasets.documents import plain, readers
+from kg2rag.datasets.documents.blocks import lost_words
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.reading import read_bytes
 
@@ -24,6 +25,19 @@ GOOD = {"good.txt": "The ferry Halina leaves."}
 def reasons(documents):
     skipped = documents.report[documents.report["status"] == "skipped"]
     return dict(zip(skipped["document"], skipped["reason"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "lost"),
+    [
+        (["ferry", "sails", "ferry"], ["ferry", "ferry"]),
+        (["har", "bo", "ur", "side"], []),  # markup within a word divides it in the source
+        (["ha", "r", "bo", "ur", "side"], ["ha", "r", "bo", "ur", "side"]),  # five parts
+        (["x" * 60, "y" * 61], ["x" * 60]),  # data in a text, and no word
+    ],
+)
+def test_a_word_is_lost_if_no_passage_has_it_as_one_word_of_up_to_four_parts(source, lost):
+    assert lost_words(source, ["The harbourside", "sails"]) == lost
 
 
 @pytest.mark.parametrize("ending", ["txt", "html"])
