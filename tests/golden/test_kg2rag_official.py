@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 from kg2rag.datasets import load
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.published.kg2rag.official import KG2RAGOfficial, QueryPlan
 from kg2rag.retrievers.published.kg2rag.released import joined_texts, stated_triples, tree_text
@@ -82,11 +83,13 @@ def run(shared_data: Path, shared_golden: Path) -> Run:
     asked = [query for number, query in enumerate(data.queries) if number < N_FIRST or query.id in OTHER_ORDER]
     queries = json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
     golden = {query["id"]: query for query in queries}
-    kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})")
+    rows = sorted({data.corpus.row(id_) for query in asked for id_ in query.candidates})
+    corpus = Corpus.from_passages(data.corpus[row] for row in rows)
+    kb = KnowledgeBase.build(corpus, HippoRAGOpenIE(folder / OPENIE, partial=True))
     reranker = Recorded(golden, BiEncoder(kb))
     system = KG2RAGOfficial(kb, mode="musique", reranker=reranker, max_characters=None)
     rankings = system.retrieve_batch(asked, 10)
-    return Run(golden, system, reranker, asked, system.plan(asked), rankings, places(data.corpus, asked, folder))
+    return Run(golden, system, reranker, asked, system.plan(asked), rankings, places(corpus, asked, folder))
 
 
 def places(corpus: Corpus, queries: Sequence[Query], folder: Path) -> list[dict[int, int]]:
