@@ -57,6 +57,12 @@ def test_exact_match_and_f1_may_come_from_different_gold_answers():
     assert score_answer("the", ["a", "the cat"], "squad") == (1, 0, 0, 0)
 
 
+@pytest.mark.parametrize("golds", [("Ada King", "Byron"), ("Byron", "Ada King")])
+def test_the_best_gold_answer_counts_wherever_it_stands(golds):
+    # "ada lovelace" against "ada king": one word of two on either side.
+    assert score_answer("Ada Lovelace", golds) == (0, 0.5, 0.5, 0.5)
+
+
 @pytest.mark.parametrize(
     ("rules", "share", "nothing"), [("squad", 2 / 3, 0), ("musique", 2 / 3, 1), ("hotpotqa", 0, 0)]
 )

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from kg2rag import CompareOptions, Comparison, Recorded, compare, from_frames
+from kg2rag.evaluation.passage_tokens import PassageTokens
+from kg2rag.evaluation.reader_answers import contexts_of
 from kg2rag.llm.reader import Answers
 from kg2rag.llm.replies import Failure
-from kg2rag.types import QADataset, Query
+from kg2rag.types import QADataset, Query, Ranking
 
 N = 12
 
@@ -91,6 +93,19 @@ def test_every_system_is_read_within_the_same_tokens_between_two_bounds(data: QA
     # Six questions of twelve differ, all in one direction: 2 / 2**6.
     tests = result.scores.set_index(["system", "metric"])["p_holm"]
     assert tests["half", "answer_f1"] == tests["half", "recall@1"] == pytest.approx(2 / 64)
+
+
+@pytest.mark.parametrize(
+    ("budget", "hits", "gold"),
+    [(4, "[1] six\n\n[2] one two three", "[1] four five\n\n[2] six"), (2, "[1] six", "[1] four five")],
+)
+def test_a_context_numbers_the_hits_that_fit_and_so_do_the_gold_passages(budget: int, hits: str, gold: str) -> None:
+    texts = pd.DataFrame({"id": ["a", "b", "c"], "text": ["one two three", "four five", "six"]})
+    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["b", "c"]], "answers": [["x"]]})
+    data = from_frames(texts, questions, name="three")
+    run = [Ranking.from_scores("q", np.array([2, 0, 1]), np.array([3.0, 2.0, 1.0]), data.corpus.ids)]
+    contexts = contexts_of({"system": run}, data, PassageTokens(data.corpus, Words()), budget)
+    assert contexts == {"system": [hits], "closed book": [""], "gold passages": [gold]}
 
 
 def test_as_many_questions_are_needed_as_the_bounds_and_the_spread_say(data: QADataset) -> None:
