@@ -66,6 +66,8 @@ def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Register an entry point as an installed package does."""
+    others = {name: spec for name, spec in registry.DATASETS.items() if name != "quiz"}
+    monkeypatch.setattr(registry, "DATASETS", others)  # where a reader added the page's line
 
     def put(line: str) -> None:
         write("my_package-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
