@@ -126,7 +126,7 @@ def test_a_parameter_of_a_system_is_none_of_a_call(kb: KnowledgeBase) -> None:
 
 def test_the_defaults_that_depart_from_a_design() -> None:
     augmented, expanded, hybrid = map(systems.parameters, ("graph_augmented", "expansion_queries", "dynamic_hybrid"))
-    assert (augmented["depth"], augmented["mentions"], augmented["hops"]) == (10, "passage", 1)
+    assert (augmented["depth"], augmented["hops"]) == (10, 1)
     assert (expanded["graph_weight"], expanded["dense_depth"], expanded["no_seeds"]) == (0.99, 5, ("term",))
     assert (hybrid["analyser"], hybrid["graph"], hybrid["sides"]) == ("rules", "mention_ppr", "dense+bm25+pattern")
 
