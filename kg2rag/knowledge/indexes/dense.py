@@ -17,6 +17,8 @@ MARGIN = 32  # candidates beyond k that FAISS is asked for; more if they do not 
 ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
+BLAS_QUERIES = 4
+"""From so many on, a product of matrices takes less time than a pass over the vectors for each query."""
 BLOCK_ROWS = 512  # in float64 at once, 1.5 MB, which a cache holds
 
 
@@ -72,7 +74,7 @@ class DenseIndex:
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
         n_rows, width = len(self.vectors), k + MARGIN
         while width < n_rows:
-            similarities, rows = faiss.knn(queries, self.vectors, width, metric=faiss.METRIC_INNER_PRODUCT)
+            similarities, rows = _inner_product_search(queries, self.vectors, width)
             least = similarities[:, k - 1] - ROUNDING
             if (similarities[:, -1] < least).all():
                 return [near[cosines >= cut] for near, cosines, cut in zip(rows, similarities, least, strict=True)]
@@ -82,3 +84,20 @@ class DenseIndex:
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
         """(n_rows,) cosines of one query with some rows."""
         return cosines(query[None], self.vectors[rows]).reshape(-1)
+
+
+def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Matrix, IntArray]:
+    """`faiss.knn`, by a product of matrices from `BLAS_QUERIES` on; the default of FAISS 1.15 is 128,000 / dim.
+
+    The threshold is a global of FAISS. It is restored, because other code in the process may search, too.
+    """
+    import faiss
+
+    threshold = faiss.cvar.distance_compute_blas_threshold
+    try:
+        if len(queries) >= BLAS_QUERIES:
+            faiss.cvar.distance_compute_blas_threshold = 1
+        nearest: tuple[Matrix, IntArray] = faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+        return nearest
+    finally:
+        faiss.cvar.distance_compute_blas_threshold = threshold

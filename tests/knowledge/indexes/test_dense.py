@@ -93,3 +93,12 @@ def test_mapped_vectors_are_searched_where_they_lie(tmp_path: Path) -> None:
     found, expected = index.search(queries, 5), DenseIndex(unit(400)).search(queries, 5)
     assert [rows.tolist() for rows, _ in found] == [rows.tolist() for rows, _ in expected]
     assert np.shares_memory(index.vectors, mapped)
+
+
+@pytest.mark.parametrize("n_queries", [1, 40])
+def test_the_settings_of_other_faiss_searches_stay(n_queries: int) -> None:
+    import faiss
+
+    before = faiss.cvar.distance_compute_blas_threshold
+    DenseIndex(unit(400)).search(unit(n_queries, seed=1), 5)
+    assert faiss.cvar.distance_compute_blas_threshold == before
