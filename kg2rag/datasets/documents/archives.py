@@ -99,5 +99,4 @@ def attribute(element: Any, name: str) -> str:
 
 def named(element: Any, *names: str) -> Iterator[Any]:
     """The elements below one that have one of these local names, in order."""
-    elements: Iterator[Any] = element.iter(*(f"{{*}}{name}" for name in names))
-    return elements
+    yield from element.iter(*(f"{{*}}{name}" for name in names))

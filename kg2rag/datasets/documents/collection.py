@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
@@ -26,7 +25,6 @@ from kg2rag.types import Corpus, Passage, QADataset
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 WIDE = 10
 """Passages of a section from which its heading names something in the first of them only: else it would be a hub."""
 COMMON = 4
@@ -101,19 +99,19 @@ def collect(
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
         raise DataError(f"{name}: no text in {len(entries)} files ({_reasons(notes)}). Read are {', '.join(endings)}.")
-    _choose_titles(rows, _merged(entry.titles for entry in entries.values()))
+    titles, names = dict[str, list[str]](), dict[str, list[str]]()
+    for entry in entries.values():
+        titles |= entry.titles
+        names |= entry.names
+    _choose_titles(rows, titles)
     _keep_naming_prose(rows)
-    resolve_links(rows, _merged(entry.names for entry in entries.values()))
+    resolve_links(rows, names)
     corpus = _corpus_of(rows)
     report = pd.DataFrame([summary(entry, place) for place, entry in entries.items()])
     notes["words in no passage"] = int(report["lost"].sum())
     notes["hidden files and folders"] = n_hidden
     source = {**source, "corpus": corpus.fingerprint, "notes": dict(+notes)}
     return Documents(name, corpus, (), source=source, report=report)
-
-
-def _merged(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
-    return dict(chain.from_iterable(mapping.items() for mapping in mappings))
 
 
 def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:

@@ -72,8 +72,8 @@ def from_folder(
         for batch in _batches(listing.files, same):
             entries |= _read_batch(batch, folder, splitter, store or Store())
             bar.update(len(batch))
-    source = {"loader": "from_folder", "tokens": tokens}
-    return collect(name or root.resolve().stem, entries, source, endings=ENDINGS, n_hidden=listing.hidden)
+    name = name or root.resolve().stem
+    return collect(name, entries, {"loader": "from_folder", "tokens": tokens}, endings=ENDINGS, n_hidden=listing.hidden)
 
 
 def _is_table(file: Path) -> bool:

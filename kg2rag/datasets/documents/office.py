@@ -62,9 +62,8 @@ def _document_of(roots: Sequence[Any], walker: _Walker) -> FileDocument:
 
 def _chart_names(root: Any) -> list[str]:
     """The names of a chart's series, and those of its categories, which every series repeats; no numbers."""
-    caches = named(root, "strCache", "multiLvlStrCache")
-    names = [" | ".join(value.text or "" for value in named(cache, "v")) for cache in caches]
-    return list(dict.fromkeys(filter(None, names)))
+    caches = [list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")]
+    return list(dict.fromkeys(" | ".join(value.text or "" for value in values) for values in caches if values))
 
 
 def _main_part(archive: Archive, default: str) -> str:

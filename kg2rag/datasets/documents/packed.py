@@ -6,6 +6,7 @@ import mailbox
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -101,15 +102,11 @@ def read_mailbox(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: AR
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mailbox")
         file.write_bytes(data)
-        box = mailbox.mbox(file, create=False)
-        try:
+        with closing(mailbox.mbox(file, create=False)) as box:
             messages = [box.get_bytes(key) for key in box.keys()]  # noqa: SIM118
-        finally:
-            box.close()
     if not messages:
         raise DataError("it is no mailbox: no line begins with 'From '.")
-    documents = [_message_document(message) for message in messages]
-    return [replace(document, key=str(number)) for number, document in enumerate(documents)]
+    return [replace(_message_document(message), key=str(number)) for number, message in enumerate(messages)]
 
 
 def _message_document(data: bytes) -> FileDocument:
@@ -165,8 +162,7 @@ def _longest(pages: list[FileDocument]) -> FileDocument:
 
 def _content(part: Any) -> str:
     """The text of a part, by its declared encoding or, where that is wrong or unknown, by a guess."""
-    data = part.get_payload(decode=True) or b""
-    return decode_text(data, part.get_content_charset("")).text
+    return decode_text(part.get_payload(decode=True) or b"", part.get_content_charset("")).text
 
 
 def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import create_string_buffer
 from typing import Any, NamedTuple
 
@@ -260,10 +260,3 @@ def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:
 def line_key(line: str) -> str:
     """A line by its letters: numbers differ from page to page, blanks from outline to text."""
     return "".join(filter(str.isalpha, line.casefold()))
-
-
-def pages_of(blocks: Sequence[Block]) -> Iterator[int]:
-    """The pages of blocks."""
-    for block in blocks:
-        if block.page:
-            yield from range(block.page, block.last_page + 1)

@@ -79,12 +79,11 @@ _WITH_TARGET = re.compile(r"(.+?)\s*&lt;(.+)&gt;", re.DOTALL)
 _UNREAD = re.compile(r"\[WARNING\][^\n]*(?:Skipped|Could not)[^\n]*")
 
 
-def read_plain(data: bytes, name: str = "") -> list[FileDocument]:
+def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of a text file; reStructuredText is known by its directives and roles."""
     decoded = decode_text(data)
     if len(data) <= MAX_MARKUP_BYTES and looks_like_rst(decoded.text):
         return [_markup_document(decoded.text, "rst", decoded.remark)]
-    del name
     return [FileDocument(list(paragraphs(decoded.text)), source=decoded.text, remark=decoded.remark)]
 
 
@@ -121,8 +120,7 @@ def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
     shown, left_out = _shown_text(text, kind)
     unread += len(_UNREAD.findall(warnings))
     remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts" if unread else ""]))
-    left = f"{document.left_out}\n{left_out}"
-    return FileDocument(document.blocks, source=shown, left_out=left, remark=remark)
+    return FileDocument(document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark)
 
 
 def _interpreted_text(match: re.Match[str]) -> str:
@@ -162,8 +160,7 @@ def _pandoc_path() -> str:
 def _pandoc(text: str, kind: str) -> tuple[str, str]:
     """A text as a page of HTML, and pandoc's warnings."""
     options = ["--sandbox", "--standalone", "--syntax-highlighting=none", "--wrap=none", "--metadata=pagetitle= "]
-    limits = ["+RTS", MEMORY, "-RTS"]
-    command = [_pandoc_path(), "-f", kind, "-t", "html", *options, *limits]
+    command = [_pandoc_path(), "-f", kind, "-t", "html", *options, "+RTS", MEMORY, "-RTS"]
     try:
         done = subprocess.run(  # noqa: S603
             command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=TIMEOUT_SECONDS, check=False

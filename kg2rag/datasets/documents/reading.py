@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, most_frequent, one_line
+from kg2rag.datasets.documents.blocks import Block, lost_words, most_frequent, one_line, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import READERS, max_bytes
-from kg2rag.datasets.documents.splitting import PassageRow, Splitter, count_left_out, losses
+from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
@@ -88,30 +88,17 @@ def read_bytes(file: ListedFile) -> FileBytes:
     if file.reason:
         return FileBytes(file.place, ending, reason=file.reason)
     if ending not in READERS and ending not in TABLES:
-        kind = f"files {file.path.suffix} are" if ending else "files without an ending are"
-        return FileBytes(file.place, ending, reason=f"{place_safe(kind)} not read")
+        kind = Path(file.place).suffix or "without an ending"
+        return FileBytes(file.place, ending, reason=f"files {kind} are not read")
+    limit = max_bytes(ending)
     try:
-        data = _bounded(file.path, max_bytes(ending))
-    except (OSError, ValueError) as error:
-        return FileBytes(file.place, ending, reason=f"it cannot be read: {getattr(error, 'strerror', None) or error}")
-    if data is None:
-        limit = f"{max_bytes(ending) // 1_000_000} MB"
-        return FileBytes(file.place, ending, reason=f"larger than {limit}, the limit for this kind")
+        if file.path.stat().st_size > limit:
+            reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
+            return FileBytes(file.place, ending, reason=reason)
+        data = file.path.read_bytes()
+    except OSError as error:
+        return FileBytes(file.place, ending, reason=f"it cannot be read: {error.strerror or error}")
     return FileBytes(file.place, ending, data, hashlib.sha256(data).hexdigest())
-
-
-def place_safe(text: str) -> str:
-    """A text without bytes that are no text."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _bounded(path: Path, limit: int) -> bytes | None:
-    """The bytes of a file; None where it has more than the limit."""
-    with path.open("rb") as stream:
-        if path.stat().st_size > limit:
-            return None
-        data = stream.read(limit + 1)
-    return data if len(data) <= limit else None
 
 
 def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
@@ -159,7 +146,7 @@ def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: 
             clashing = {f"column_{name}": fields.pop(name) for name in _READER_FIELDS if name in fields}
             fields = {"file": place, **fields, **clashing}
         divided_before = splitter.divided
-        parts = splitter.text_passages(passage, f"{prefix}{passage.id}", fields)
+        parts = splitter.passages(f"{prefix}{passage.id}", passage.title, list(paragraphs(passage.text)), fields)
         for part in parts:
             part["record"] = passage.id
             part["divided"] = splitter.divided - divided_before
@@ -181,18 +168,20 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         id_ = f"{file.place}#{document.key}" if document.key else file.place
         heading, blocks = split_title(document.blocks)
         titles = _titles(heading or document.title, blocks, file.place, folder)
-        remarks += [document.remark] if document.remark else []
+        remarks.append(document.remark)
         if not any(block.text.strip() for block in document.blocks):
             continue
         rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], {"file": file.place, **document.metadata})
         source = words(document.source)
-        lost += losses(document, source, rows, heading)
+        texts = [heading, document.title, document.left_out, *(row["text"] for row in rows)]
+        lost += lost_words(source, texts)
         entry.rows += rows
         entry.titles[id_] = titles
         entry.names[id_] = list(document.names)
         entry.words += len(source)
-        entry.left_out += count_left_out(document)
+        entry.left_out += len(words(document.left_out))
     entry.lost = len(lost)
+    remarks = list(filter(None, remarks))
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
         return entry
@@ -263,6 +252,3 @@ def summary(entry: FileEntry, place: str) -> Mapping[str, Any]:
         "lost": entry.lost,
         "remark": entry.remark,
     }
-
-
-__all__ = ["FileBytes", "FileDocument", "FileEntry", "read_bytes", "read_entry", "record_rows", "summary"]

@@ -12,18 +12,15 @@ from functools import cached_property
 from typing import Any
 
 from kg2rag.compute import EncoderTokens
-from kg2rag.datasets.documents.blocks import PROSE, Block, FileDocument, Link, lost_words, paragraphs
-from kg2rag.datasets.documents.pdf import pages_of
+from kg2rag.datasets.documents.blocks import PROSE, Block
 from kg2rag.text.normalisation import split_sentences
-from kg2rag.text.scripts import words
-from kg2rag.types import Passage
 
 CHARACTERS_PER_TOKEN = 20
 """Of a passage at most: runs of letters and of blanks have few tokens."""
 DIVIDED_CHARACTERS = 20_000
 """Of a text that is divided by its tokens at once; a longer one is first cut at line ends and blanks."""
-COUNTED_CHARACTERS = 1_000_000
-"""Of the texts whose tokens are counted at once: the tokenizer keeps some hundred bytes for each token."""
+COUNTED_TEXTS = 100
+"""Texts whose tokens are counted at once: the tokenizer keeps some hundred bytes for each token."""
 _ADDRESS = r"(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@[^\s@.]++\.\S++"
 _PLACE = r"\b(?:Figures?|Fig\.|Sections?|Sec\.|Chapters?|Tables?|Versions?|Appendix) v?[\dA-Z][\d.]*+(?!\w)"
 _LINK = "Additionally|Also|Alternatively|Consequently|Currently|Finally|Furthermore|Hence|Instead|Moreover|Nevertheless"
@@ -59,19 +56,10 @@ class Splitter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text."""
-        counts, start = list[int](), 0
-        while start < len(texts):
-            stop, size = start, 0
-            while stop < len(texts) and (stop == start or size + len(texts[stop]) <= COUNTED_CHARACTERS):
-                size += len(texts[stop])
-                stop += 1
-            counts += self._counter.count(texts[start:stop])
-            start = stop
+        counts = list[int]()
+        for start in range(0, len(texts), COUNTED_TEXTS):
+            counts += self._counter.count(texts[start : start + COUNTED_TEXTS])
         return counts
-
-    def text_passages(self, passage: Passage, id_: str, metadata: Mapping[str, Any]) -> list[PassageRow]:
-        """The passages of a text that is given with its id and title."""
-        return self.passages(id_, passage.title, list(paragraphs(passage.text)), metadata)
 
     def passages(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> list[PassageRow]:
         """The passages of a document."""
@@ -193,24 +181,9 @@ def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata:
 def _place(headings: Sequence[str], blocks: Sequence[Block]) -> dict[str, Any]:
     """Where a passage stands in its document: its headings and pages, if there are any."""
     place: dict[str, Any] = {"headings": list(headings)} if headings else {}
-    pages = set(pages_of(blocks))
+    pages = {page for block in blocks for page in (block.page, block.last_page) if page}
     if pages:
         place["page"] = min(pages)
     if len(pages) > 1:
         place["last_page"] = max(pages)
     return place
-
-
-def losses(document: FileDocument, source: Sequence[str], rows: Sequence[PassageRow], title: str) -> list[str]:
-    """The words of a document's source that neither its passages nor what was left out on purpose has."""
-    texts = [title, document.title, document.left_out]
-    texts += [row["text"] for row in rows]
-    return lost_words(source, texts)
-
-
-def count_left_out(document: FileDocument) -> int:
-    """The number of words that were left out on purpose."""
-    return len(words(document.left_out))
-
-
-__all__ = ["NO_NAME", "Link", "PassageRow", "Splitter", "count_left_out", "cut_text", "losses"]

@@ -39,8 +39,7 @@ def parse_table(data: bytes, name: str) -> list[Mapping[str, Any]]:
     elif ending in (".jsonl", ".ndjson"):
         rows = list(_json_lines(decode_text(data).text, name))
     elif ending == ".json":
-        value = parse_json(decode_text(data).text, name, pairs=_unique_fields)
-        records = json_records(value)
+        records = json_records(parse_json(decode_text(data).text, name, pairs=_unique_fields))
         if records is None:
             raise DataError(f"{name}: no list of records, and no object that maps ids to records.")
         rows = records
@@ -79,8 +78,7 @@ def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
         delimiter, lines = lines[0][-1], lines[1:]
     else:
         delimiter = "\t" if name.lower().endswith(".tsv") else find_delimiter(lines)
-    for _, row in delimited_rows((f"{line}\n" for line in lines), name, delimiter):
-        yield row
+    return (row for _, row in delimited_rows((f"{line}\n" for line in lines), name, delimiter))
 
 
 def find_delimiter(lines: Sequence[str]) -> str:
