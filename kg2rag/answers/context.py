@@ -173,8 +173,7 @@ class ContextFormatter:
 
         `entities` : described above the passages.
         """
-        described = [self._description(code) for code in self._codes(entities)]
-        return self.below(FormattedContext("", 0), ranking, described)
+        return self.below(FormattedContext("", 0), ranking, [self._description(code) for code in self._codes(entities)])
 
     def _description(self, code: int) -> str:
         """The name, type and description of an entity."""

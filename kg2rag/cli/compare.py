@@ -18,7 +18,6 @@ from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, ReaderOptions
 from kg2rag.cli.printing import print_line, print_rich
 
 if TYPE_CHECKING:
-    from kg2rag.evaluation import Comparison, Comparisons
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
@@ -99,7 +98,7 @@ def _compare_set(
     built = systems.build(dataset.corpus)[1]
     require_place(folder, systems=built)
     announce_replacement(folder, dataset.name, list(built))
-    result: Any = _run(built, dataset, folder, data.seed, systems, workers, reading, options)
+    result = _run(built, dataset, folder, data.seed, systems, workers, reading, options)
     print_rich(result)
     if systems.graph == "mentions":
         _name_unused_graphs(dataset)
@@ -129,7 +128,7 @@ def _compare_sets(
         return systems.build(dataset.corpus)[1]
 
     seed = next(iter(sets.values())).seed
-    result: Any = _run(build, loaded, folder, seed, systems, workers, reading, options)
+    result = _run(build, loaded, folder, seed, systems, workers, reading, options)
     print_rich(result)
     if len(result.metrics) > 1:
         print_rich(TerminalTable(result.macro_sheet))
@@ -147,24 +146,20 @@ def _run(
     workers: WorkerOptions,
     reading: ReaderOptions,
     options: ComparisonOptions,
-) -> Comparison | Comparisons:
+) -> Any:
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
 
     with workers.open():
-        counter = counter_of(system_options.encoder())
         advanced = CompareOptions(
-            counter=counter,
+            counter=counter_of(system_options.encoder()),
             seed=seed,
             command=_command(),
             reader_tokens=reading.reader_tokens,
             answer_rules=reading.answer_rules,
             confirm=reading.confirm,
         )
-        result: Comparison | Comparisons = compare(
-            systems, data, reader=reading.open(), folder=folder, options=advanced, **options.keywords()
-        )
-    return result
+        return compare(systems, data, reader=reading.open(), folder=folder, options=advanced, **options.keywords())
 
 
 def announce_replacement(folder: Path, name: str, systems: Sequence[str] | None = None) -> None:

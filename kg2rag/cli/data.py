@@ -156,5 +156,4 @@ def prune_store(
     from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)
-    noun = "entry" if entries == 1 else "entries"
-    print_line(f"Deleted: {entries} {noun}, {size / 1e6:.1f} MB.")
+    print_line(f"Entries deleted: {entries:,} ({size / 1e6:.1f} MB).")

@@ -101,9 +101,10 @@ def _cell_text(cell: Cell, *, full: bool) -> Text:
 
 def placebo_table(sheet: ScoreSheet, placebos: pd.DataFrame, metric: str) -> Table:
     """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
-    lines = []
-    for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric):
-        lines.append((f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p))
+    lines = (
+        (f"{strategy}.{graph}", mean, placebo, f"{gain}\n{interval}", p)
+        for strategy, graph, mean, placebo, gain, interval, p in placebo_rows(sheet, placebos, metric)
+    )
     columns = ("system", "graph", "shuffled", "gain", "p")
     return text_table(f"Graphs against their placebos in {metric}", columns, lines)
 

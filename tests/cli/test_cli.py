@@ -231,5 +231,5 @@ def test_the_store_is_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no
     store = Store(tmp_path)
     for n in (1, 2):
         store.entry("letters", {"n": n}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None)
-    assert invoke("store prune").startswith("Deleted: 0 entries")  # nothing is a month old
-    assert invoke("store prune --older-than-days 0").startswith("Deleted: 2 entries, 0.0 MB.")
+    assert invoke("store prune").startswith("Entries deleted: 0 ")  # nothing is a month old
+    assert invoke("store prune --older-than-days 0").startswith("Entries deleted: 2 (0.0 MB).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,8 +127,3 @@ def _ordered(values: pd.Series) -> list[str]:
 def is_number(text: str) -> bool:
     """Whether the text of a value is a number."""
     return _NUMBER.fullmatch(text) is not None
-
-
-def all_numbers(texts: Sequence[str]) -> bool:
-    """Whether all values of a parameter are numbers, so that they may be joined by a line."""
-    return all(map(is_number, texts))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kg2rag.experiments.sweep.effects import ScoredConfigurations, all_numbers, effects
+from kg2rag.experiments.sweep.effects import ScoredConfigurations, effects, is_number
 from kg2rag.report.plots import GREY, INK, PALETTE
 from kg2rag.report.plots.style import bare, panels
 
@@ -37,7 +37,7 @@ def _draw_parameter(axis: Axes, name: str, rows: pd.DataFrame) -> None:
     """Draw the panel of one parameter."""
     places = np.arange(len(rows))
     low, high, mean = (100 * rows[column].to_numpy(dtype=float) for column in ("low", "high", "mean"))
-    if all_numbers(rows["value"].tolist()):
+    if all(map(is_number, rows["value"])):
         axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
         axis.plot(places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
     else:

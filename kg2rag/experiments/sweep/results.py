@@ -336,5 +336,5 @@ class SweepResult:
         return f"SweepResult({self.name}: {len(self.numbers)} configurations, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
-        html: str = self.best().round(4).to_html(index=False, na_rep="")
-        return f"<p>{self!r}, chosen on dev by {self.objective}</p>{html}"
+        table = self.best().round(4).to_html(index=False, na_rep="")
+        return f"<p>{self!r}, chosen on dev by {self.objective}</p>{table}"

@@ -30,8 +30,7 @@ from kg2rag.evaluation.runs import announce_work
 from kg2rag.experiments.sweep.inputs import GraphSources, Split, SweepInputs
 from kg2rag.experiments.sweep.results import NAMES, SweepResult
 from kg2rag.experiments.sweep.scoring import Configuration, Scorer
-from kg2rag.extraction import Extractor
-from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems as catalogue
 from kg2rag.retrievers.system_parts import tuning
 from kg2rag.text.records import DataError, read_toml
@@ -134,20 +133,10 @@ class Sweep:
         """The questions and their corpus."""
         return self.inputs.dataset
 
-    @property
-    def sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
-        """Label -> source of each graph."""
-        return self.inputs.sources
-
-    @property
-    def embedder(self) -> tuple[str, Embedder]:
-        """The label of the encoder, which is the last part of a model's name, and the encoder."""
-        return self.inputs.embedder
-
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """All that are run; those on one graph are neighbours."""
-        pairs = enumerate(product(self.sources, self.points.values()), start=1)
+        pairs = enumerate(product(self.inputs.sources, self.points.values()), start=1)
         return tuple(Configuration(number, *point, graph) for number, (graph, point) in pairs)
 
     def plan(self) -> str:
@@ -158,7 +147,8 @@ class Sweep:
         return (
             f"{self.name}: {len(self.configurations)} configurations: {listed}\n"
             f"Questions: {parts.count('dev')} dev, {parts.count('test')} test\n"
-            f"Setting: {self.dataset.setting}; graphs: {', '.join(self.sources)}; encoder: {self.embedder[0]}\n"
+            f"Setting: {self.dataset.setting}; graphs: {', '.join(self.inputs.sources)}; "
+            f"encoder: {self.inputs.embedder[0]}\n"
             "Runs that are in the store are read, not run again."
         )
 
@@ -221,11 +211,11 @@ class Sweep:
         """What all scores share, as JSON values."""
         graphs = {
             label: {"source": provenance.without_folders(source), "fingerprint": source.fingerprint}
-            for label, source in self.sources.items()
+            for label, source in self.inputs.sources.items()
         }
         built = {name: catalogue.build(name, self._smallest, **settings) for name, settings in self.points.values()}
         tuned = {name: tuning(system) for name, system in built.items()}
-        encoder, embedder = self.embedder
+        encoder, embedder = self.inputs.embedder
         return {
             "name": self.name,
             "k": self.k,
@@ -262,7 +252,7 @@ def read_sweep(
         names = {"name": str(content.get("name", file.stem)), "data": about["name"]}
         with allowed_hosts(hosts):  # every name is read here once
             sweep = Sweep(**{**content, **about, **names}, path=path, questions=questions, store=store)
-            _ = sweep.embedder
+            _ = sweep.inputs.embedder
         return sweep
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error

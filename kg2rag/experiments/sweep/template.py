@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from kg2rag.answers.graph_context import one_line
 from kg2rag.retrievers.systems import SYSTEMS
 
 HEAD = """\
@@ -36,17 +37,15 @@ def template(data: str) -> str:
     # kg2rag sweep FILE --plan    prints the configurations and run
     """
     tables = [HEAD.format(name=json.dumps(f"{data} sweep"), data=json.dumps(data))]
-    for name in SYSTEMS.names():
-        if name == "bm25":
-            continue
+    for name in [name for name in SYSTEMS.names() if name != "bm25"]:
         try:
             summary = SYSTEMS.description(name).partition("\n")[0]
             defaults = SYSTEMS.parameters(name)
         except RuntimeError as error:  # a package that cannot be imported; the other systems can be run
-            tables.append(f"# {name} of another package cannot be used: {_one_line(str(error))}\n")
+            tables.append(f"# {name} of another package cannot be used: {one_line(str(error))}\n")
             continue
         values = [f"# {parameter} = {_toml(value)}\n" for parameter, value in defaults.items()]
-        tables.append(f"# {_one_line(summary)}\n# [systems.{name}]\n{''.join(values)}")
+        tables.append(f"# {one_line(summary)}\n# [systems.{name}]\n{''.join(values)}")
     return "\n".join(tables)
 
 
@@ -56,8 +55,4 @@ def _toml(value: object) -> str:
         return json.dumps([value], ensure_ascii=False)
     if isinstance(value, tuple | list) and all(isinstance(member, bool | int | float | str) for member in value):
         return json.dumps([list(value)], ensure_ascii=False)
-    return f"[]  # default: {_one_line(repr(value))}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return f"[]  # default: {one_line(repr(value))}"
