@@ -440,7 +440,7 @@ def test_a_folder_with_two_graphs_is_refused_and_the_nearest_one_is_read(tmp_pat
         (tmp_path / run / "openie_results_ner_x.json").write_text(json.dumps(content))
     for place in (tmp_path / "a", tmp_path / "a" / "openie_results_ner_x.json"):
         assert [str(triple) for triple in graph_of(place).extract(CORPUS).triples] == [STEERS]
-    with pytest.raises(ValueError, match="openie_results_ner_x"):
+    with pytest.raises(ValueError, match=r"/a, .*/b\."):
         graph_of(tmp_path)
 
 
