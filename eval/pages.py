@@ -173,8 +173,8 @@ def macro(sets: Mapping[str, pd.DataFrame], *metrics: str) -> list[pd.DataFrame]
 
 def left_out() -> list[str | list[str]]:
     """The training sets, each ranked with coefficients that never saw it."""
-    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet")
-    sizes = frame.groupby("set", sort=False)["question"].nunique()
+    frame = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet").rename(columns={"question": "query_id"})
+    sizes = frame.groupby("set", sort=False)["query_id"].nunique()
     (tests,) = macro(dict(iter(frame.groupby("set", sort=False))), "recall@5")
     means = frame.pivot_table("recall@5", "system", "set", sort=False)[sizes.index].map(percent).rename(columns=LABELS)
     means["mean"] = list(map(starred, tests["mean"][means.index], tests["p_holm"][means.index]))
