@@ -13,7 +13,7 @@ import pytest
 from fuzz.campaign import PERMITTED, Case, attack, counts
 from fuzz.formats import FORMATS
 
-EACH = -(-int(os.environ.get("KG2RAG_FUZZ", 0)) // len(FORMATS)) or 16
+EACH = -(-int(os.environ.get("KG2RAG_FUZZ", 0)) // len(FORMATS)) or 40
 
 
 CHECKSUMS = ("comparison", "saved graph", "graph as Parquet")
