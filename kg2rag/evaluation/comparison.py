@@ -152,7 +152,7 @@ def compare(
         the gold passages. See ``reader_tokens``, ``answer_rules`` and ``confirm`` in `CompareOptions`.
     folder : where the result is saved; with several data sets, in ``folder/NAME`` as soon as one is compared.
     fresh : run every system again, although the store has its run.
-    options : what judges, counts, draws and is recorded; see `CompareOptions`.
+    options : the unit of judgement, seed, batch size and other rarely changed settings; see `CompareOptions`.
 
     Returns
     -------
