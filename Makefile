@@ -25,8 +25,8 @@ test-all: test ## these, and those that take many minutes: goldens on whole sets
 
 # A native build takes instructions that some virtual processors announce and do not have.
 test-models: $(ALL) ## every path that asks a language model, with a small real one (needs cmake and a C++ compiler)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --constraint constraints.txt \
-		--config-settings 'cmake.args=-DLLAVA_BUILD=OFF;-DGGML_NATIVE=OFF' --editable ".[models]"
+	CMAKE_ARGS="-DLLAVA_BUILD=OFF -DGGML_NATIVE=OFF" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-cache-dir --constraint constraints.txt --editable ".[models]"
 	$(BIN)/python eval/models/small_model.py $(ARGS)
 
 check: $(ALL) ## style, types, layers, prose; the kept results that older code made
