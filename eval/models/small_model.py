@@ -31,9 +31,8 @@ from kg2rag.answers.context import assemble
 from kg2rag.compute import Store
 from kg2rag.llm import ChatModel, LLMAnalyser, LLMLinker, LLMReranker, PromptedTriples, Reader, Usage
 from kg2rag.llm.questions import plan_questions, questions_from
-from kg2rag.llm.replies import CallPlan
+from kg2rag.llm.replies import CallPlan, UnansweredQueryError
 from kg2rag.text.records import sha256
-from kg2rag.types import UnansweredError
 
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 START_SECONDS = 120
@@ -200,7 +199,9 @@ class QueryPath:
         for query in data.queries[:number]:
             try:
                 ask(query)
-            except UnansweredError as error:
+            except UnansweredQueryError as error:
+                if error.failure.kind != "output":  # no reply of the model, such as that of a server that ended
+                    raise
                 failures.append(str(error))
         return Outcome({"": (number - len(failures), number)}, failures)
 

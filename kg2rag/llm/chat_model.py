@@ -163,14 +163,16 @@ class ChatModel:
     def plan(self, prompts: Sequence[Prompt], schema: type[BaseModel] | None = None, *, answer_tokens: int) -> CallPlan:
         """What `complete_many` would send, without sending it.
 
-        Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an answer.
+        Tokens are estimated with the encoder's tokenizer; `answer_tokens` is the usual length of an answer. Stored
+        answers correct both estimates.
         """
         requests = {request.key: request for request in (self._request(prompt, schema) for prompt in prompts)}
         stored = self._stored(list(requests.values()))
         unsent = [request.body for key, request in requests.items() if key not in stored]
-        texts = [message["content"] for body in unsent for message in body["messages"]]
-        tokens = sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(unsent))
-        return self.call_plan(len(unsent), stored.values(), (tokens, answer_tokens * len(unsent)))
+        answers = list(stored.values())
+        planned = _prompt_tokens(unsent), answer_tokens * len(unsent)
+        planned_before = _prompt_tokens([requests[key].body for key in stored]), answer_tokens * len(stored)
+        return self.call_plan(len(unsent), answers, corrected(planned, planned_before, answers))
 
     def call_plan(self, calls: int, stored: Collection[Outcome], tokens: Pair) -> CallPlan:
         """A plan of so many requests, with its cost and, from the seconds of stored outcomes, its duration."""
@@ -286,6 +288,26 @@ def request_key(body: Body, again: int = 0, *, cut_at: int | None = None) -> str
     if cut_at is not None:
         content["cut at"] = cut_at
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _prompt_tokens(bodies: Sequence[Body]) -> int:
+    """About how many tokens the prompts of some requests have."""
+    texts = [message["content"] for body in bodies for message in body["messages"]]
+    return sum(EncoderTokens().count(texts)) + TEMPLATE_TOKENS * (len(texts) + len(bodies))
+
+
+def corrected(tokens: tuple[int, int], stored_tokens: tuple[int, int], stored: Collection[Outcome]) -> tuple[int, int]:
+    """Estimates of prompt and completion tokens, times what the endpoint counted of stored outcomes by their estimates.
+
+    An estimate stays if the endpoint counts none.
+    """
+    usage = Usage.of(stored)
+    counts = usage.prompt_tokens, usage.completion_tokens
+    ratios = [
+        counted / estimate if counted and estimate else 1
+        for counted, estimate in zip(counts, stored_tokens, strict=True)
+    ]
+    return round(tokens[0] * ratios[0]), round(tokens[1] * ratios[1])
 
 
 def messages_of(prompt: Prompt) -> list[dict[str, str]]:

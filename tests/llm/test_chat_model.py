@@ -706,7 +706,7 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
         assert server.requests.total() == 2
 
 
-def test_a_plan_counts_what_is_not_stored_and_takes_its_time_from_what_is(ask_model):
+def test_a_plan_counts_what_is_not_stored_and_takes_time_and_tokens_from_what_is(ask_model):
     with serving(delay=0.2) as server:
         model = ask_model(server, concurrency=2, prompt_price=1e6, completion_price=1e6)
         before = model.plan(["a", "b", "b"], answer_tokens=10)
@@ -715,6 +715,7 @@ def test_a_plan_counts_what_is_not_stored_and_takes_its_time_from_what_is(ask_mo
         model.complete("a")
         after = model.plan(["a", "b"], answer_tokens=10)
         assert (after.calls, after.stored) == (1, 1)
+        assert (after.prompt_tokens, after.completion_tokens) == (7, 3)  # as the endpoint counted those of "a"
         assert after.seconds >= 0.1  # one call of at least .2 seconds, two at a time
         assert model.plan(["a"], answer_tokens=10).seconds == 0
         both = before + after

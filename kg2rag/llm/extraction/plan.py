@@ -13,7 +13,7 @@ from typing import Any
 
 from kg2rag.compute import TokenCounter
 from kg2rag.llm import ChatModel, Completion
-from kg2rag.llm.chat_model import TEMPLATE_TOKENS
+from kg2rag.llm.chat_model import TEMPLATE_TOKENS, corrected
 from kg2rag.llm.extraction.answers import latest, named_in, should_ask_again
 from kg2rag.llm.extraction.schema import Entities
 from kg2rag.llm.extraction.style import Excerpt, PromptStep, PromptStyle
@@ -29,7 +29,7 @@ class StepPlan:
     calls : different calls; the sum of the next three.
     stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
         fail unless they are sent again. to_ask : those the run would send.
-    prompt_tokens, completion_tokens : of the calls to ask, estimated.
+    prompt_tokens, completion_tokens : of the calls to ask, estimated; stored answers correct the estimate.
     seconds : of the calls to ask, from the times of stored answers; None if there are none.
     """
 
@@ -92,7 +92,12 @@ def planned(
         prompt_tokens = _prompt_tokens(step, names, waiting, model, counter) + sum(answer_tokens.values())
         lengths = counter.count([excerpt.text for excerpt in waiting])
         answer_tokens = {excerpt: step.growth * length for excerpt, length in zip(waiting, lengths, strict=True)}
-        tokens = round(prompt_tokens), round(sum(answer_tokens.values()))
+        stored_tokens = (
+            _prompt_tokens(step, names, list(answered), model, counter),
+            round(step.growth * sum(counter.count([excerpt.text for excerpt in answered]))),
+        )
+        estimate = round(prompt_tokens), round(sum(answer_tokens.values()))
+        tokens = corrected(estimate, stored_tokens, answered.values())
         seconds = model.call_plan(len(waiting), answered.values(), tokens).seconds
         yield StepPlan(step.name, calls, len(answered), blocked, len(waiting), *tokens, seconds)
         if step.schema is Entities:
