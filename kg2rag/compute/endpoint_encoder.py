@@ -13,21 +13,24 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.compute.embedder import Role, checked_vectors, hash_of, well_formed
-from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address
+from kg2rag.compute.endpoint import Endpoint, EndpointError, Exchange, checked_address, is_local
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import Matrix, Natural, above, component
 
-REQUEST_TEXTS = 128
+REQUEST_TEXTS, LOCAL_REQUEST_TEXTS = 128, 16
+"""Texts of a request to a hosted endpoint, and to one of this machine, which is slow and near."""
 MAX_VECTOR_BYTES = 512 << 10  # of one vector in a reply: 8,192 numbers as text take 200 kB
 TOO_MANY = (400, 413, 422)  # HTTP statuses by which endpoints refuse a request with too many texts
+TIMEOUT_DIVISOR = 8  # of the texts of a request that timed out
 
 
 @component
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
-    A request that the endpoint refuses is sent again with half as many texts. Vectors are stored after each request.
+    A request that the endpoint refuses is sent again with half as many texts, one that times out with an eighth.
+    Vectors are stored after each request.
 
     Parameters
     ----------
@@ -96,14 +99,16 @@ class EndpointEncoder:
 
     def _vectors(self, texts: list[str]) -> Matrix:
         """The vectors of the first of the texts: of as many as the endpoint takes in one request."""
-        count = min(len(texts), self._request_texts.get(self.base_url, REQUEST_TEXTS))
+        most = LOCAL_REQUEST_TEXTS if is_local(self.base_url) else REQUEST_TEXTS
+        count = min(len(texts), self._request_texts.get(self.base_url, most))
         while True:
             try:
                 return self._request(texts[:count])
             except EndpointError as error:
-                if count == 1 or error.status not in TOO_MANY:
+                if count == 1 or not (error.kind == "timeout" or error.status in TOO_MANY):
                     raise
-            count //= 2
+                divisor = TIMEOUT_DIVISOR if error.kind == "timeout" else 2
+            count = max(1, count // divisor)
             self._request_texts[self.base_url] = count
 
     def _request(self, texts: list[str]) -> Matrix:

@@ -164,7 +164,21 @@ def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(store: 
         encoder = EndpointEncoder(server.url, "letters")
         assert np.allclose(encoder.encode(TEXTS, store), unit_letters(TEXTS))
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
-        assert len([texts for texts in server.asked if len(texts) > 10]) == 2  # 25, 12: never again
+        assert len([texts for texts in server.asked if len(texts) > 10]) == 1  # 16 once, then 8
+
+
+def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None:
+    def slowly(texts: list[str]) -> tuple[int, dict[str, Any]]:
+        time.sleep(0.1 * len(texts))
+        return as_openai(texts)
+
+    with serving(slowly) as server:
+        encoder = EndpointEncoder(server.url, "letters", timeout=0.8)
+        assert np.allclose(encoder.encode(TEXTS[:4] + TEXTS, store)[:4], unit_letters(TEXTS[:4]))
+        assert [len(texts) for texts in server.asked[:4]] == [1, 16, 2, 2]  # "dimensions", too many, an eighth
+        with pytest.raises(EndpointError) as raised:
+            EndpointEncoder(server.url, "letters", timeout=0.05, query_prompt="?").encode(["late"], store, "query")
+        assert raised.value.kind == "timeout"
 
 
 def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_cause(store: Store) -> None:
@@ -185,7 +199,7 @@ def test_what_was_paid_before_an_error_is_kept_and_the_error_names_address_and_c
         server.answer = as_openai
         encoder.encode(TEXTS, store)
         assert sorted(server.paid) == sorted([*TEXTS, "dimensions"])
-        assert len(paid) == 10
+        assert len(paid) == 13  # "dimensions", then three times four
 
 
 def test_builds_at_the_same_time_pay_every_text_once(store: Store) -> None:
