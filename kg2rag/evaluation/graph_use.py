@@ -1,4 +1,4 @@
-"""Rankings -> how often the graph of a system added a passage, and the reasons why it did not."""
+"""Rankings -> how often the graph of a system added a passage, and how often each warning stands in their notes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, 
     """How often the graph added a passage, for each system that joins hits of a text search with hits of a graph.
 
     Returns system -> `brought`, the share of questions with a passage among the first `DEPTH` hits that only the graph
-    found, and `skipped`, reason in the notes -> share of questions to which the graph brought none, by falling share.
+    found, and `warnings`, warning in the notes -> share of questions, by falling share.
     """
     use: dict[str, dict[str, Any]] = {}
     for name, run in rankings.items():
         if any(_joins_text_and_graph(ranking) for ranking in run):
             brought = [_brought_passage(ranking) for ranking in run]
-            reasons = _reasons([ranking for ranking, new in zip(run, brought, strict=True) if not new])
-            skipped = {reason: round(count / len(run), 6) for reason, count in reasons}
-            use[name] = {"brought": round(sum(brought) / len(run), 6), "skipped": skipped}
+            warnings = {warning: round(count / len(run), 6) for warning, count in _warnings(run)}
+            use[name] = {"brought": round(sum(brought) / len(run), 6), "warnings": warnings}
     return use
 
 
@@ -44,7 +43,7 @@ def _joins_text_and_graph(ranking: Ranking) -> bool:
     return from_graph == {True, False}
 
 
-def _reasons(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
+def _warnings(rankings: Sequence[Ranking]) -> list[tuple[str, int]]:
     """The warnings in the notes of rankings with their counts, the most frequent first."""
     counts: Counter[str] = Counter()
     for ranking in rankings:

@@ -114,10 +114,10 @@ def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _graph_use_note(name: str, use: Mapping[str, Any]) -> str:
-    """How often a system that joins a graph with a text search gained a passage by it, and the reasons why not."""
+    """How often a system that joins a graph with a text search gained a passage by it, and its warnings."""
     brought = f"the graph added a passage to the first 10 for {100 * use['brought']:.1f} % of the questions"
-    skipped = (f"; not used for {100 * share:.1f} %: {reason}" for reason, share in use["skipped"].items())
-    return f"{name}: {brought}{''.join(skipped)}."
+    warnings = (f" For {100 * share:.1f} %: {warning}." for warning, share in use.get("warnings", {}).items())
+    return f"{name}: {brought}.{''.join(warnings)}"
 
 
 def _signs(sheet: ScoreSheet) -> Iterator[str]:

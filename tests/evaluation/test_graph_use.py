@@ -23,13 +23,13 @@ def ranking(*codes: int, note: str = "") -> Ranking:
     return Ranking.from_scores("q", rows, len(codes) - rows.astype(float), IDS, **stages, notes=notes)
 
 
-def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_reasons_of_the_others() -> None:
+def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_of_warnings() -> None:
     late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
     assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
     rankings = [ranking(0, note="rare"), ranking(0, note="often"), ranking(0, note="often"), ranking(0, 1)]
-    assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "skipped": {"often": 0.5, "rare": 0.25}}}
+    assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "warnings": {"often": 0.5, "rare": 0.25}}}
     used = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]  # used, whatever else is noted
-    assert graph_use({"a": used}) == {"a": {"brought": 0.5, "skipped": {"not all of it": 0.5}}}
+    assert graph_use({"a": used}) == {"a": {"brought": 0.5, "warnings": {"not all of it": 1.0}}}
 
 
 @pytest.mark.parametrize("method", ["rrf", "sum", "max"])
@@ -74,8 +74,8 @@ def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() ->
     result = kg2rag.compare(systems, data, metrics=["recall@5"])
     use = result.config["graph_use"]
     assert set(use) == {"gated", "shut", "expanded"}
-    named = 1 - use["gated"]["skipped"].get("the query names no entity of the graph", 0)
+    named = 1 - use["gated"]["warnings"].get("the query names no entity of the graph", 0)
     assert use["shut"]["brought"] == 0
-    assert use["shut"]["skipped"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
+    assert use["shut"]["warnings"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
     brought = f"{100 * use['expanded']['brought']:.1f} %"
     assert f"expanded: the graph added a passage to the first 10 for {brought}" in result.to_html()
