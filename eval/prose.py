@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = "*.md docs/*.md docs/[ds]*/*.md notebooks/*.ipynb kg2rag/**/*.[pt]* eval/*.* eval/[bmt]*/*.*".split()
+FILES = "*.md docs/*.md docs/[ds]*/*.md notebooks/*.ipynb kg2rag/**/*.py kg2rag/**/*.toml eval/*.* eval/[bmt]*/*.*"
 AVOID = {
     r"where (?:it is |they are )?not given|where given": "name the default",  # prose: ok
     r"\bof which\b": "two sentences",
@@ -35,5 +35,7 @@ def faults(file: Path) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{number}: {match[0]!r}: {advice}"
 
 
-phrases = [fault for pattern in FILES for file in ROOT.glob(pattern) if file.is_file() for fault in faults(file)]
+phrases = [
+    fault for pattern in FILES.split() for file in ROOT.glob(pattern) if file.is_file() for fault in faults(file)
+]
 sys.exit("\n".join(phrases) or 0)
