@@ -17,7 +17,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
-from kg2rag.types.notes import plain
+from kg2rag.types.notes import json_value
 
 PASSAGE_SEPARATOR = "\n\n---\n\n"
 BLOCK_SEPARATOR = "\n\n"
@@ -65,7 +65,7 @@ class FormattedContext:
 
     def to_json(self) -> Any:
         """All of it as plain values: what `json.dumps` takes."""
-        return plain(self)
+        return json_value(self)
 
 
 class _Pieces:

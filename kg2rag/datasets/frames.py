@@ -14,7 +14,7 @@ from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import read_value
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
-from kg2rag.types.coerce_corpus import identifier, plain, records
+from kg2rag.types.coerce_corpus import identifier, python_value, records
 
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id"),
@@ -156,7 +156,7 @@ def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any
         gold = fields["gold"]
         grades = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
-        numbers = {name: plain(grade) for name, grade in grades.items() if grade is not None}
+        numbers = {name: python_value(grade) for name, grade in grades.items() if grade is not None}
         fields["gold"] = {identifier(name, where, number): grade for name, grade in numbers.items()}
     return fields
 

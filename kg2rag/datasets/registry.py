@@ -139,7 +139,7 @@ def resolve(name: str) -> DatasetSpec:
     if entry not in registry:
         problem = unknown("dataset", name, (*registry.names(), *beir.names()))
         raise ValueError(f"{problem} There is no folder or file of documents of that name either.")
-    spec: DatasetSpec = registry[entry]
+    spec: DatasetSpec = registry.entry(entry)
     if not isinstance(spec, DatasetSpec) or entry not in (spec.name, *spec.aliases):
         raise RuntimeError(f"The entry point {entry!r} of {GROUP!r} is no DatasetSpec of that name: {spec!r}.")
     return spec

@@ -84,7 +84,7 @@ class Metric:
         match = _BASE_AND_DEPTH.fullmatch(name)
         if match is None or match[1] not in (*CUT, *WHOLE, *SUPPORT):
             if name in FUNCTIONS.names():
-                return cls(name, name, function=FUNCTIONS[name])
+                return cls(name, name, function=FUNCTIONS.entry(name))
             raise ValueError(_unknown_metric(name))
         base, depth, tokens = match.groups()
         if depth is None:

@@ -30,7 +30,7 @@ from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
-from kg2rag.types.coerce_corpus import plain
+from kg2rag.types.coerce_corpus import python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
 
@@ -211,4 +211,4 @@ def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
     records = list(map(triple_record, value))
     if None in records:
         return None
-    return tuple({str(name): plain(cell) for name, cell in record.items()} for record in records if record)
+    return tuple({str(name): python_value(cell) for name, cell in record.items()} for record in records if record)

@@ -86,7 +86,7 @@ def colour(name: str) -> str | None:
     """The colour of a system in plots: `COLOUR` of its file; None where it has none or no system is so called."""
     if name not in SYSTEMS.entries:
         return None
-    return getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None)
+    return getattr(sys.modules[SYSTEMS.entry(name).__module__], "COLOUR", None)
 
 
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:

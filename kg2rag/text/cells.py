@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-EXCERPT = 160  # characters of a passage that are shown
+PASSAGE_CHARACTERS = 160  # of a passage that are shown
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -49,10 +49,8 @@ def csv_of(frame: pd.DataFrame, *, index: bool = False, float_format: str | None
 def frame_of_csv(frame: pd.DataFrame, change: Callable[[Any], Any] = unguarded) -> pd.DataFrame:
     """A table that was read from what `csv_of` wrote, with its texts as they were."""
     texts = {name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"}
-    frame = frame.assign(**texts).rename(columns=change)
-    rows = frame.index.map(change) if frame.index.dtype.kind == "O" else frame.index
-    frame.index = rows.rename(change(frame.index.name))
-    return frame
+    frame = frame.assign(**texts).rename(columns=change, index=change)
+    return frame.rename_axis(index=change(frame.index.name))
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
@@ -81,8 +79,7 @@ def console(**options: Any) -> Console:
 
     class VisibleConsole(rich.Console):
         def render_str(self, text: str, **options: Any) -> Any:
-            shown = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "…"
-            return super().render_str(shown, **options)
+            return super().render_str(excerpt(text, MAX_CHARACTERS), **options)
 
         def render(self, *arguments: Any, **options: Any) -> Any:
             for segment in super().render(*arguments, **options):
@@ -94,6 +91,10 @@ def console(**options: Any) -> Console:
     return VisibleConsole(**options)
 
 
-def excerpt(text: str) -> str:
-    """The first `EXCERPT` characters of a passage."""
-    return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
+def excerpt(text: str, characters: int = PASSAGE_CHARACTERS) -> str:
+    """The beginning of a text, with an ellipsis if it is longer than so many characters.
+
+    >>> excerpt("FastAPI", 5)
+    'Fast…'
+    """
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"

@@ -23,13 +23,11 @@ from kg2rag.text.normalisation import normalise
 LONGEST = 100  # characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer
 WHOLE = 8  # the maximum of words of a name in code: a longer query is not tried as one name
 # Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
-_SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*", re.UNICODE)
+_SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*")
 _SEPARATOR = re.compile(r"::|[.\-/:]")
-_DEFINITION = re.compile(
-    r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)", re.UNICODE
-)
+_DEFINITION = re.compile(r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)")
 _LETTERS_DIGITS = re.compile(r"[^\W\d_]+\d+\w*")
-_KEY_PART = re.compile(r"[\W_]+", re.UNICODE)
+_KEY_PART = re.compile(r"[\W_]+")
 
 
 def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -210,7 +208,7 @@ def _regex(example: str) -> str:
 def _piece_regex(piece: re.Match[str], digits_vary: bool, letters_vary: bool) -> str:
     text, kind = piece.group(), piece.lastgroup
     if kind == "any":
-        return rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+"
+        return rf"[A-Za-z0-9]{{{len(text)},}}"
     if kind == "count":
         return rf"\d{{{len(text)}}}"
     if kind == "number" or (digits_vary and kind in ("digits", "zeros")):
@@ -221,4 +219,5 @@ def _piece_regex(piece: re.Match[str], digits_vary: bool, letters_vary: bool) ->
 
 
 def _edge(example: str) -> str:
-    return r"\b" if example[0].isalnum() or example[0] == "_" else ""
+    r"""`\b` if an example begins with a character of a word."""
+    return r"\b" if re.match(r"\w", example) else ""

@@ -45,8 +45,9 @@ def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) 
     except kinds as error:
         if _is_complete(error, where):
             raise
-        message = str(error) if _is_ours(error) else f"{type(error).__name__}: {quote(str(error))}. {advice}"
-        raise DataError(f"{where}: {message}") from error
+        if _is_ours(error):
+            raise DataError(f"{where}: {error}") from error
+        raise DataError(f"{where}: {type(error).__name__}: {quote(str(error))}. {advice}") from error
 
 
 def _is_complete(error: Exception, where: Path | str) -> bool:
@@ -147,7 +148,7 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
 
 
 def delimiter_of(file: Path) -> str:
-    r"""What separates the cells of a table: of tab, comma, semicolon and bar, that which its first line has most."""
+    r"""What separates the cells of a table: of tab, comma, semicolon and bar, the one that its first line has most."""
     header = re.sub(r'"[^"]*"', "", next(_lines(file), ""))
     return max("\t,;|", key=header.count) if re.search(r"[\t,;|]", header) else ","
 

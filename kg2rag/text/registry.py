@@ -120,8 +120,8 @@ def nearest(name: str, known_names: Iterable[str]) -> str | None:
     'hotpotqa'
     """
     by_folded = {full_name.casefold(): full_name for full_name in sorted(known_names, reverse=True)}
-    matches = get_close_matches(name.casefold(), by_folded, n=1)
-    return by_folded[matches[0]] if matches else None
+    matches = [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=1)]
+    return next(iter(matches), None)
 
 
 def unknown(kind: str, name: str, known_names: Iterable[str]) -> str:
@@ -154,9 +154,6 @@ class Registry(Generic[Thing]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
-
-    def __getitem__(self, name: str) -> Any:
-        return self.entry(name)
 
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
@@ -244,15 +241,15 @@ def _arguments(
     """The arguments of a builder: parameters as written, and settings; ParameterError for those it does not take."""
     if "" in written:
         written = _name_first(written, defaults)
-    for name in (*written, *settings):
-        if name not in defaults:
-            raise ParameterError(_refusal(builder, name, defaults))
-        if name in written and name in settings:
-            raise ParameterError(f"{name} is given twice.")
     types = _types_of(builder)
     arguments = dict(settings)
     for name, text in written.items():
+        if name in settings:
+            raise ParameterError(f"{name} is given twice.")
         arguments[name] = _typed(text, types.get(name))
+    for name in arguments:
+        if name not in defaults:
+            raise ParameterError(_refusal(builder, name, defaults))
     for name, default in defaults.items():
         if default is inspect.Parameter.empty and name not in arguments:
             raise ParameterError(f"{name} is missing.")
@@ -285,12 +282,12 @@ def _types_of(builder: Any) -> dict[str, Any]:
 def _typed(text: str, annotation: Any) -> object:
     """The value of a parameter as written, by its annotation: texts and paths need no quotes."""
     types = get_args(annotation) or (annotation,)
-    is_literal = text in ("True", "False", "None") or text.startswith(("'", '"'))
-    if is_literal or not (str in types or Path in types):
+    value: object = text
+    if text in ("True", "False", "None") or text.startswith(("'", '"')) or not {str, Path} & set(types):
         value = read_value(text)
-    else:
-        value = text
-    return Path(value) if Path in types and isinstance(value, str) else value
+    if Path in types and isinstance(value, str):
+        return Path(value)
+    return value
 
 
 def _imported(called: str, place: str) -> Any:

@@ -55,9 +55,9 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     id_ = identifier(row.get("id"), where, number)
     return Passage(
         id_,
-        text_of(row, "title", where, number) if "title" in row else "",
+        text_of({"title": "", **row}, "title", where, number),
         text_of(row, "text", where, number),
-        identifier(row["doc_id"], where, number) if "doc_id" in row else id_,
+        identifier(row.get("doc_id", id_), where, number),
         _position(row, where, number),
         {name: value for name, value in row.items() if name not in PASSAGE},
     )
@@ -78,9 +78,9 @@ def records(source: object, where: str, names: Mapping[str, Sequence[str]]) -> l
 
     `names` : field -> the names that its column may have; rows without an `id` column get their place as id.
     """
-    rows = list(_rows(source, where, names.get("id", ())))
-    field_of = _fields_of_columns((str(column) for row in rows for column in row), names)
-    renamed = [{field_of.get(str(column), str(column)): value for column, value in row.items()} for row in rows]
+    rows = [_without_missing(row) for row in _rows(source, where, names.get("id", ()))]
+    field_of = _fields_of_columns((column for row in rows for column in row), names)
+    renamed = [{field_of.get(column, column): value for column, value in row.items()} for row in rows]
     if "id" in field_of.values():
         return renamed
     return [{"id": place, **row} for place, row in enumerate(renamed)]
@@ -99,23 +99,21 @@ def _fields_of_columns(columns: Iterable[str], names: Mapping[str, Sequence[str]
     return field_of
 
 
-def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(column): value for column, value in row.items() if not _is_missing(value)}
+
+
+def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterable[Mapping[Any, Any]]:
+    """The rows of a frame, a mapping from id to text or record, or a list."""
     frame = _frame(_table_of_datasets(source, where))
-    return _item_rows(source, where) if frame is None else _frame_rows(frame, where, id_names)
-
-
-def _item_rows(source: Any, where: str) -> Iterator[dict[str, Any]]:
-    """The records of a list or mapping."""
+    if frame is not None:
+        return _frame_rows(frame, where, id_names)
     if isinstance(source, Mapping):
-        source = [{"id": id_, **(_record(item) or {"text": item})} for id_, item in source.items()]
-    if isinstance(source, str | bytes) or not isinstance(source, Iterable):
-        shapes = "a list of texts or of dicts, {id: text} or a frame"
-        raise TypeError(f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files.")
-    for number, item in enumerate(source, start=1):
-        record = _record(item)
-        if record is None:
-            raise TypeError(f"{where}, record {number}: a text or a dict is needed, not {quote(item)}.")
-        yield {key: value for key, value in record.items() if not _is_missing(value)}
+        return [{"id": id_, **_record(item, f"{where}, record {id_!r}")} for id_, item in source.items()]
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes):
+        return [_record(item, f"{where}, record {number}") for number, item in enumerate(source, start=1)]
+    shapes = "a list of texts or of dicts, {id: text} or a frame"
+    raise TypeError(f"{where}: give {shapes}, not {quote(source)}. kg2rag.from_folder(path) reads files.")
 
 
 def _table_of_datasets(source: Any, where: str) -> Any:
@@ -128,7 +126,9 @@ def _table_of_datasets(source: Any, where: str) -> Any:
             example = f"data[{next(iter(source))!r}]"
             raise ValueError(f"{where}: a DatasetDict of {', '.join(source)}. Give one split, such as {example}.")
         source = next(iter(source.values()))
-    return source.with_format("arrow")[:] if isinstance(source, datasets.Dataset) else source
+    if isinstance(source, datasets.Dataset):
+        source = source.with_format("arrow")[:]
+    return source
 
 
 def _frame(source: Any) -> Any:
@@ -146,19 +146,18 @@ def _frame(source: Any) -> Any:
 
 
 def _frame_rows(frame: Any, where: str, id_names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a frame with their values; the index of a pandas frame is the id if no column is."""
+    """The rows of a frame; the index of a pandas frame is the id if no column is."""
     has_id = not set(id_names).isdisjoint(str(column).casefold() for column in frame.columns)
-    labels = [] if has_id else _index_labels(frame.to_native(), where)
-    for row, values in enumerate(frame.iter_rows(named=True)):
-        fields = {str(name): plain(value) for name, value in values.items() if not _is_missing(value)}
-        yield {"id": labels[row], **fields} if labels else fields
+    rows = ({name: python_value(value) for name, value in row.items()} for row in frame.iter_rows(named=True))
+    if has_id or not hasattr(frame.to_native(), "index"):
+        return rows
+    labels = _index_labels(frame.to_native(), where)
+    return ({"id": label, **row} for label, row in zip(labels, rows, strict=True))
 
 
 def _index_labels(frame: Any, where: str) -> list[Any]:
-    """The index of a pandas frame, empty for frames of other libraries; DataError if it repeats or has levels."""
-    index = getattr(frame, "index", None)
-    if index is None:
-        return []
+    """The index of a pandas frame; DataError if it repeats or has levels."""
+    index = frame.index
     if index.nlevels > 1:
         raise DataError(f"{where}: no column is an id, and the index has {index.nlevels} levels. Give a column 'id'.")
     repeated = index[index.duplicated()]
@@ -182,33 +181,33 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def _record(item: Any) -> Mapping[Any, Any] | None:
-    """A text, a dict, or a document of LangChain or LlamaIndex with its metadata, as a record; None for all else."""
+def _record(item: Any, where: str) -> Mapping[Any, Any]:
+    """A text, a dict, or a document of LangChain or LlamaIndex with its metadata, as a record; TypeError: all else."""
     if isinstance(item, str):
         return {"text": item}
     if isinstance(item, Mapping):
         return item
     metadata = getattr(item, "metadata", None)
-    if not isinstance(metadata, Mapping):
-        return None
-    if isinstance(getattr(item, "page_content", None), str):
+    if isinstance(metadata, Mapping) and isinstance(getattr(item, "page_content", None), str):
         return {**metadata, "id": getattr(item, "id", None) or metadata.get("id"), "text": item.page_content}
-    if callable(getattr(item, "get_content", None)):
+    if isinstance(metadata, Mapping) and callable(getattr(item, "get_content", None)):
         document = getattr(item, "ref_doc_id", None)
         return {**metadata, "id": getattr(item, "node_id", None), "text": item.get_content(), "doc_id": document}
-    return None
+    raise TypeError(f"{where}: a text or a dict is needed, not {quote(item)}.")
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """A value of pandas or numpy as Python's: an array as a list, a whole float as a whole number."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def identifier(value: object, where: str, number: int) -> str:
     """An id of any type as text; a whole float is a whole number. DataError if it is empty or a collection."""
-    text = "" if _is_missing(value) else str(plain(value))
-    if not text.strip() or isinstance(value, bool | dict | list | set):
+    text = str(python_value(value))
+    if _is_missing(value) or isinstance(value, bool | dict | list | set) or not text.strip():
         raise DataError(f"{where}, record {number}: its id is {quote(value)}. Give every record a unique one.")
     return text

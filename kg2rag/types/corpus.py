@@ -108,7 +108,7 @@ class Corpus(Sequence[Passage]):
 
     @staticmethod
     def _passages(table: pa.Table) -> Iterator[Passage]:
-        columns = [*_PASSAGE, "metadata"] if "metadata" in table.column_names else _PASSAGE
+        columns = [name for name in (*_PASSAGE, "metadata") if name in table.column_names]
         for batch in table.select(columns).to_batches(max_chunksize=BATCH_PASSAGES):
             for record in batch.to_pylist():
                 metadata = json.loads(record.pop("metadata", None) or "{}")

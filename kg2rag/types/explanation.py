@@ -60,8 +60,8 @@ class Explanation:
     Attributes
     ----------
     limit : hits shown.
-    texts : passage id -> the text shown for it; only ids are shown where empty.
-    gold : gold id -> the passages that count as it (itself, or those of a document); empty where unknown.
+    texts : passage id -> the text shown for it; if empty, only ids are shown.
+    gold : gold id -> the passages that count as it (itself, or those of a document); empty if unknown.
     """
 
     ranking: ExplainableRanking
@@ -77,12 +77,9 @@ class Explanation:
     def _arithmetic(self, hit: Hit) -> tuple[str, Mapping[str, float]]:
         """The formula with the hit's numbers, "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)", and the parts it lacks."""
         parts = hit.score_parts
-        terms = terms_of(self.ranking, hit.stage)
-        if terms is None:
-            return readable(parts) if parts else "", {}
-        present = [term for term in terms if parts.keys() >= set(term[1::2])]
+        present = [term for term in terms_of(self.ranking, hit.stage) if parts.keys() >= set(term[1::2])]
         total = " + ".join(_with_numbers(term, parts) for term in present)
-        total = re.sub(r"\d+\.\d{5,}", lambda match: number(float(match[0])), total)
+        total = re.sub(r"\d+\.\d{5,}", lambda match: short_number(float(match[0])), total)
         named_parts = {name for term in present for name in term[1::2]}
         return total, {name: value for name, value in parts.items() if name not in named_parts}
 
@@ -137,7 +134,7 @@ class Explanation:
             row_class = ' class="is-gold"'
         parts += map(_small, self._lines_below(hit))
         parts += map(_html_path, hit.path)
-        cells = f'<td class="rank">{rank}</td><td>{"".join(parts)}</td><td class="score">{number(hit.score)}</td>'
+        cells = f'<td class="rank">{rank}</td><td>{"".join(parts)}</td><td class="score">{short_number(hit.score)}</td>'
         return f"<tr{row_class}>{cells}</tr>"
 
     def _repr_html_(self) -> str:
@@ -148,7 +145,7 @@ class Explanation:
         for rank, hit in enumerate(self.hits(), start=1):
             gold = f"  {GOLD}" if self.is_gold(hit) else ""
             stage = stage_label(self.ranking, hit.stage)
-            lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {stage}{gold}")
+            lines.append(f"{rank:>2}  {hit.passage_id}  {short_number(hit.score)}  {stage}{gold}")
             lines += [f"    {line}" for line in self._lines_below(hit)]
             lines += [f"    {_path_line(triple)}" for triple in hit.path]
         lines += [f"{GOLD} {id_}: {place}" for id_, place in self.missed().items()]
@@ -159,20 +156,24 @@ class Explanation:
 def _with_numbers(term: list[str], parts: Mapping[str, float]) -> str:
     """A term, text and names of parts by turns, with the number of each part."""
     pieces = list(term)
-    pieces[1::2] = [f"{number(parts[name])} ({name})" for name in term[1::2]]
+    pieces[1::2] = [f"{short_number(parts[name])} ({name})" for name in term[1::2]]
     return "".join(pieces)
 
 
 def _html_path(triple: Triple) -> str:
     head, tail = (f'<span class="node">{escape(end)}</span>' for end in (triple.head, triple.tail))
     arrow = f'<span class="relation">{escape(triple.relation)} ({triple.strength:.3g}) →</span>'
-    return f'<div class="kg2rag-path">{head}{arrow}{tail}</div>{_small(triple.description)}'
+    path = f'<div class="kg2rag-path">{head}{arrow}{tail}</div>'
+    if triple.description:
+        path += _small(triple.description)
+    return path
 
 
 def _path_line(triple: Triple) -> str:
     line = f"{triple}  (strength {triple.strength:g})"
-    description = " ".join(triple.description.split())
-    return f"{line}: {description}" if description else line
+    if triple.description:
+        line += f": {' '.join(triple.description.split())}"
+    return line
 
 
 def stage_label(ranking: StagedHits, stage: str) -> str:
@@ -181,14 +182,14 @@ def stage_label(ranking: StagedHits, stage: str) -> str:
     return stage if source == stage else f"{stage}, from {source}"
 
 
-def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]] | None:
-    """The terms of a stage's formula, each as text, part, text, part, …, text; None if it has no formula."""
+def terms_of(ranking: ExplainableRanking, stage: str) -> list[list[str]]:
+    """The terms of a stage's formula, each as text, part, text, part, …, text; none if it has no formula."""
     formula = for_stage(ranking.notes.formula, stage)
-    if not formula:
-        return None
+    if not (formula and ranking.score_parts):
+        return []
     names = sorted(ranking.score_parts, key=len, reverse=True)  # the longer of two that begin alike
     pattern = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
-    return [re.split(f"({pattern})", term) if names else [term] for term in split(formula, "+")]
+    return [re.split(f"({pattern})", term) for term in split(formula, "+")]
 
 
 def notes_of(ranking: StagedHits) -> dict[str, str]:
@@ -197,18 +198,18 @@ def notes_of(ranking: StagedHits) -> dict[str, str]:
 
 
 def _small(line: str) -> str:
-    return f"<small><bdi>{escape(line)}</bdi></small>" if line else ""
+    return f"<small><bdi>{escape(line)}</bdi></small>"
 
 
-def number(value: float) -> str:
-    """A number of a score as it is shown, to four digits."""
+def short_number(value: float) -> str:
+    """A number as it is shown, to four digits."""
     return f"{value:.4g}"
 
 
 def readable(value: object) -> str:
     """A note in words; of long lists the first members."""
     if isinstance(value, float):
-        return number(value)
+        return short_number(value)
     if isinstance(value, Mapping):
         members = [f"{name} {readable(part)}" for name, part in value.items()]
     elif isinstance(value, tuple | list):
@@ -221,4 +222,5 @@ def readable(value: object) -> str:
 
 
 def _readable_member(member: object) -> str:
+    """A member of a list; a list in it is put in parentheses."""
     return f"({readable(member)})" if isinstance(member, tuple | list) else readable(member)

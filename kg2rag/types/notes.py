@@ -27,9 +27,12 @@ that no term names (the restart weights of a PageRank, say) are shown beside the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
 from itertools import chain, count
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from pydantic_core import to_jsonable_python
 
 PerStage = str | Mapping[str, str]  # one text for all hits, or stage -> text
 Kind = TypeVar("Kind", bound="Notes")
@@ -113,7 +116,7 @@ class Notes:
         values: dict[str, object] = {}
         if self.entities is not None:
             values["entities"] = tuple(entity.name for entity in self.entities)
-            values["linked_by"] = self.entities[0].linker if self.entities else ""
+            values["linked_by"] = ", ".join(dict.fromkeys(entity.linker for entity in self.entities))
         for attribute in fields(self):
             if attribute.name in _HIDDEN or attribute.metadata.get("inner"):
                 continue
@@ -129,10 +132,12 @@ class Notes:
         values: dict[str, object] = {"kind": type(self).__name__}
         for attribute in fields(self):
             value = getattr(self, attribute.name)
-            is_written = attribute.name != "other" and not attribute.metadata.get("inner")
+            is_written = attribute.name not in ("inputs", "other") and not attribute.metadata.get("inner")
             if is_written and value != getattr(default, attribute.name):
-                values[attribute.name] = plain(value)
-        values |= plain(self.other)
+                values[attribute.name] = json_value(value)
+        if self.inputs:
+            values["inputs"] = [notes.to_json() for notes in self.inputs]
+        values |= json_value(self.other)
         return values
 
     @staticmethod
@@ -154,26 +159,23 @@ _HIDDEN = ("formula", "source", "entities", "inputs", "other")
 INNER = {"inner": True}  # metadata of a field that one stage leaves for the next: it is neither shown nor written
 
 
-def plain(value: object) -> Any:
-    """A value as JSON has it; a text if JSON has nothing like it."""
-    if isinstance(value, str | bool | int | float | None):
-        return value
-    if isinstance(value, Notes):
-        return value.to_json()
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if is_dataclass(value):
-        return {attribute.name: plain(getattr(value, attribute.name)) for attribute in fields(value)}
-    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+def json_value(value: object) -> Any:
+    """A value as JSON has it, arrays as lists; a text if JSON has nothing like it."""
+    return to_jsonable_python(value, inf_nan_mode="constants", fallback=_listed)
+
+
+def _listed(value: object) -> Any:
+    """An array, or a number of numpy, as Python has it; anything else as a text."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return str(value)
 
 
 def _tuples(value: object) -> object:
     """Lists as tuples, at every depth: notes cannot be changed."""
     if isinstance(value, Mapping):
         return {name: _tuples(part) for name, part in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class StagedHits(Protocol):

@@ -33,6 +33,7 @@ from annotated_types import Ge, Gt, Interval
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+from kg2rag.text.cells import excerpt
 from kg2rag.text.registry import ParameterError
 
 __all__ = ["Interval", "ParameterError"]  # and the definitions below
@@ -47,6 +48,7 @@ Damping = Annotated[float, Interval(gt=0, lt=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 Component = TypeVar("Component")
+VALUE_CHARACTERS = 80  # of a value in an error message
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -96,11 +98,11 @@ def checked(builder: Builder) -> Builder:
 
 def require(name: str, value: object, annotation: Any, rule: Any = None) -> None:
     """The check of one value: ParameterError for another type, a number that is not finite, or one against the rule."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    python_value = value.item() if isinstance(value, np.generic) else value
     try:
-        _adapter(annotation).validate_python(plain)
-        if rule is not None and plain is not None:
-            TypeAdapter(Annotated[Any, rule]).validate_python(plain)
+        _adapter(annotation).validate_python(python_value)
+        if rule is not None and value is not None:
+            TypeAdapter(Annotated[Any, rule]).validate_python(python_value)
     except ValidationError as error:
         allowed = [fault["msg"].removeprefix("Input should be ") for fault in error.errors()]
         raise refused(name, value, " or ".join(dict.fromkeys(allowed))) from None
@@ -108,8 +110,7 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
 
 def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
-    shown = repr(value)
-    return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
+    return ParameterError(f"{name} must be {allowed}, not {excerpt(repr(value), VALUE_CHARACTERS)}.")
 
 
 def called(value: object) -> str:
@@ -165,7 +166,9 @@ def _compared(annotation: Any) -> Any:
         return Annotated[Any, one_of(arguments)]
     if annotation in (int, float, bool, str, None, type(None), Any):
         return annotation
-    return Annotated[Any, AfterValidator(partial(_of_class, kind))] if inspect.isclass(kind) else Any
+    if inspect.isclass(kind):
+        return Annotated[Any, AfterValidator(partial(_of_class, kind))]
+    return Any
 
 
 def _of_class(kind: type, value: object) -> object:
@@ -173,13 +176,12 @@ def _of_class(kind: type, value: object) -> object:
     if getattr(kind, "_is_protocol", False):  # `isinstance` would need it to be `runtime_checkable`
         members = [name for name in vars(kind) if not name.startswith("_") or name == "__call__"]
         fits_class = all(hasattr(value, name) for name in members)
-        needs = f" (an object with {', '.join(members)})"
+        needed = f"an object with {', '.join(members)}"
     else:
         fits_class = isinstance(value, kind)
-        needs = ""
+        needed = f"of class {kind.__name__}"
     if not fits_class:
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise PydanticCustomError("class", f"{article} {kind.__name__}{needs}")
+        raise PydanticCustomError("class", needed)
     return value
 
 

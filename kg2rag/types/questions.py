@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import Count, called, require
+from kg2rag.types.parameters import Count, called, check, require
 from kg2rag.types.passages import Query
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class Question:
 class QADataset:
     """Questions, their gold, and the corpus to search.
 
+    ParameterError: a field of another type. DataError: a question without text or gold, or one that the corpus cannot
+    answer; it is named.
+
     Attributes
     ----------
     setting : "pooled", every question searches the whole corpus; "distractor", each searches only its candidates.
@@ -69,16 +72,11 @@ class QADataset:
     rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.corpus, Corpus):
-            raise TypeError(f"{self.name}: corpus is {called(self.corpus)}, no Corpus. Corpus.from_passages makes one.")
-        self._require_option("setting", ("pooled", "distractor"))
-        self._require_option("unit", get_args(GoldUnit))
+        check(self)
         passage_ids = frozenset(self.corpus.ids)
-        gold_ids = passage_ids if self.unit == "passage" else frozenset(self.corpus.doc_ids)
+        gold_ids = frozenset(self._gold_names)
         question_ids: set[str] = set()
         for question in self.questions:
-            if not isinstance(question, Question):
-                raise TypeError(f"{self.name}: questions are Question objects, not {question!r:.60}.")
             if question.id in question_ids:
                 raise self._fault(question, "another question has this id")
             question_ids.add(question.id)
@@ -86,11 +84,6 @@ class QADataset:
             self._check_candidates(question, passage_ids)
         if not self.questions and not self.unjudged and type(self) is QADataset:  # a folder of documents has none
             raise DataError(f"{self.name}: no question.")
-
-    def _require_option(self, name: str, allowed: tuple[str, ...]) -> None:
-        value = getattr(self, name)
-        if value not in allowed:
-            raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
 
     def _fault(self, question: Question, message: str) -> DataError:
         return DataError(f"{self.name}, question {question.id!r}: {message}")
@@ -123,13 +116,17 @@ class QADataset:
         return len(self.questions)
 
     def __repr__(self) -> str:
-        unjudged = f", {len(self.unjudged)} without gold" if self.unjudged else ""
-        return f"QADataset({self.name!r}, {len(self)} questions{unjudged}, {self.corpus!r}, {self.setting})"
+        questions = f"{len(self)} questions"
+        if self.unjudged:
+            questions += f", {len(self.unjudged)} without gold"
+        return f"QADataset({self.name!r}, {questions}, {self.corpus!r}, {self.setting})"
 
     @cached_property
     def queries(self) -> list[Query]:
         """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
-        return [Query(q.id, q.text, q.candidates if self.setting == "distractor" else None) for q in self.questions]
+        if self.setting == "pooled":
+            return [Query(question.id, question.text) for question in self.questions]
+        return [Query(question.id, question.text, question.candidates) for question in self.questions]
 
     @property
     def irrelevant(self) -> int:

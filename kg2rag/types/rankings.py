@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, first_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NOTHING: Mapping[Any, Any] = {}  # no parts of a score, or no paths
+NO_NOTES = Notes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +57,9 @@ class Ranking:
         *,
         stages: tuple[str, ...] = ("",),
         stage_codes: NDArray[np.integer] | None = None,
-        score_parts: Mapping[str, NDArray[np.floating]] | None = None,
-        paths: Paths | None = None,
-        notes: Notes | None = None,
+        score_parts: Mapping[str, NDArray[np.floating]] = NOTHING,
+        paths: Paths = NOTHING,
+        notes: Notes = NO_NOTES,
     ) -> Ranking:
         """The ranking of scored rows, ordered canonically, see `canonical_order`; `top(k)` keeps the first `k`.
 
@@ -70,9 +73,9 @@ class Ranking:
             ids,
             stages,
             None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8),
-            {name: np.asarray(column, dtype=np.float64) for name, column in (score_parts or {}).items()},
-            {} if paths is None else paths,  # not `or`: that would work out every lazy path
-            notes or Notes(),
+            {name: np.asarray(column, dtype=np.float64) for name, column in score_parts.items()},
+            paths,
+            notes,
         )
         ranking._require_valid()
         return ranking.select(canonical_order(ranking.rows, ranking.scores))
@@ -140,7 +143,7 @@ class Ranking:
             return self.select(place)
         place = range(len(self))[place]
         row = int(self.rows[place])
-        code = 0 if self.stage_codes is None else int(self.stage_codes[place])
+        code = 0 if self.stage_codes is None else self.stage_codes[place]
         return Hit(
             self.ids[row],
             float(self.scores[place]),
@@ -203,6 +206,7 @@ class Ranking:
 
 
 DIGITS = 20  # binary ones of a score that order hits, about a millionth: the last bits differ from batch to batch
+TIE = 2.0 ** (1 - DIGITS)  # the greatest difference of scores that tie, as a share of them
 
 
 def number(value: float) -> str:
@@ -222,14 +226,18 @@ def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> 
     return np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
 
 
-def top_with_ties(scores: NDArray[np.floating], k: int) -> IntArray:
-    """The rows of the `k` best scores and all that tie with the k-th, unordered, in linear time. ValueError: k < 1."""
+def top_with_ties(scores: NDArray[np.floating], k: int, mask: IntArray | None = None) -> IntArray:
+    """The rows of the `k` best scores and all that tie with the k-th, unordered, in linear time. ValueError: k < 1.
+
+    `mask` : the rows of a query with candidates, which are few: all of them are returned.
+    """
     require_k(k)
+    if mask is not None:
+        return mask
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-    slack = abs(threshold) * 2.0 ** (1 - DIGITS) if np.isfinite(threshold) else 0.0
-    return np.flatnonzero(scores >= threshold - slack)
+    return np.flatnonzero(scores >= min(threshold * (1 - TIE), threshold * (1 + TIE)))
 
 
 def rescored(
@@ -240,8 +248,8 @@ def rescored(
     *,
     formula: str,
     score_parts: Mapping[str, FloatArray],
-    paths: Paths | None = None,
-    notes: Notes | None = None,
+    paths: Paths = NOTHING,
+    notes: Notes = NO_NOTES,
 ) -> Ranking:
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
@@ -250,7 +258,7 @@ def rescored(
     """
     order = np.argsort(ranking.rows)
     selected = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
-    stage_notes = replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
+    stage_notes = replace(notes, formula=formula, source=ranking.notes.source, inputs=(ranking.notes,))
     rescored_ranking = Ranking.from_scores(
         ranking.query_id,
         rows,
@@ -259,7 +267,7 @@ def rescored(
         stages=selected.stages,
         stage_codes=selected.stage_codes,
         score_parts={**selected.score_parts, **score_parts},
-        paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
+        paths=first_of(paths, ranking.paths),
         notes=stage_notes,
     )
     return rescored_ranking.top(k)

@@ -39,9 +39,9 @@ class Step(NamedTuple):
 
 
 def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
-    """A step from groups of rows that passed it; a row may be in several."""
+    """A step from one group or more of rows that passed it; a row may be in several."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
-    return Step(name, np.unique(np.concatenate(groups)) if groups else np.empty(0, dtype=np.int64), lost_at, why)
+    return Step(name, np.unique(np.concatenate(groups)), lost_at, why)
 
 
 @dataclass(frozen=True, eq=False)

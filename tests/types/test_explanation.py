@@ -12,7 +12,7 @@ from kg2rag.types.explanation import notes_of, stage_label
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 
 
-def ranking(notes: Notes | None = None) -> Ranking:
+def ranking(notes: Notes = Notes()) -> Ranking:  # noqa: B008
     """Two hits: a text match, and one that the graph brought."""
     return Ranking.from_scores(
         "q1",
@@ -30,7 +30,7 @@ def ranking(notes: Notes | None = None) -> Ranking:
 def test_a_hit_is_explained_by_stage_path_parts_and_text() -> None:
     text = str(ranking().explain(texts={"starlette": "An ASGI toolkit."}))
     assert "fastapi  0.91  hybrid" in text
-    assert "= hybrid 1.3, graph 0" in text
+    assert "besides: hybrid 1.3, graph 0" in text
     assert "FastAPI -[built on]-> Starlette  (strength 9)" in text
     assert "An ASGI toolkit." in text
     assert [hit.passage_id for hit in ranking().explain(limit=1).hits()] == ["fastapi"]

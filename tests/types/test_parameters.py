@@ -66,7 +66,7 @@ def test_values_that_keep_type_and_rule_are_accepted() -> None:
         ("whole", 1, "boolean"),
         ("kinds", "place", "tuple"),
         ("kinds", (1,), "string"),
-        ("scorer", "llm", r"Scorer \(an object with score\)"),
+        ("scorer", "llm", "an object with score"),
         ("weigh", 1.0, "Callable"),
         ("method", "pull", "one of push, power"),
     ],

@@ -133,8 +133,8 @@ def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -
         (lambda: Triple("a", "r", "b", "p1", strength="5"), "'5'"),  # type: ignore[arg-type]
         (lambda: Corpus([PASSAGE]), r"list.*Corpus\.from_passages"),
         (lambda: Corpus.from_passages(["A film."]), "'A film.'"),  # type: ignore[list-item]
-        (lambda: QADataset("x", [PASSAGE], ()), "x: .*list.*Corpus"),  # type: ignore[arg-type]
-        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), "x: .*Question"),  # type: ignore[arg-type]
+        (lambda: QADataset("x", [PASSAGE], ()), "corpus must be .*Corpus"),  # type: ignore[arg-type]
+        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), "questions must be .*Question"),  # type: ignore[arg-type]
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(make: Callable[[], object], named: str):

@@ -12,7 +12,7 @@ from typing import Any
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.text.records import DataError, delimited_rows, existing, parse_json, parse_parquet
-from kg2rag.types.coerce_corpus import PASSAGE, plain
+from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
@@ -99,7 +99,7 @@ def find_delimiter(lines: Sequence[str]) -> str:
 def _cell(value: Any) -> Any:
     """A cell that is a JSON list or object as one; any other as it is."""
     with suppress(ValueError, RecursionError):
-        return json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else plain(value)
+        return json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else python_value(value)
     return value
 
 

@@ -110,7 +110,7 @@ class PhraseWalk(WalkOrDense[Start]):
         (start,) = self.link([query])
         (mask,) = self.kb.candidates([query])
         if not start:
-            return (step("linked", "entity not linked", "nothing was linked: dense ranking"),)
+            return (step("linked", "entity not linked", "nothing was linked: dense ranking", []),)
         nodes, _ = graph.walked(self.passages).reached(start.phrases, within=graph.scope(mask, self.passages))
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         rows = graph.table.passages.of_all(nodes[nodes < graph.n_phrases])
