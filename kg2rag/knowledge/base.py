@@ -42,7 +42,9 @@ ALLOWED = (
     "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
     "list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
 )
-KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
+MAX_KEPT_VECTORS = (
+    20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +214,14 @@ class KnowledgeBase:
                 from kg2rag.extraction.mentions.terms import with_terms
 
                 table = find_mentions(self.corpus)
-                (with_terms(table, self.corpus, joined) if joined.any() else table).save(folder)
+                if joined.any():
+                    table = with_terms(table, self.corpus, joined)
+                table.save(folder)
 
-            key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
-            terms = {"terms": TERMS} if joined.any() else {}
-            return MentionTable.load(self.store.entry("mentions", key | terms, find))
+            key: dict[str, object] = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
+            if joined.any():
+                key["terms"] = TERMS
+            return MentionTable.load(self.store.entry("mentions", key, find))
 
         return self.mention_table or self.cached("mentions", read)
 
@@ -264,11 +269,10 @@ class KnowledgeBase:
         self.counts["graph reads"] += reads_graph
         return part
 
-    @property
+    @cached_property
     def _builders(self) -> dict[Hashable, str]:
         """Key of a part in memory -> the module whose function built it."""
-        builders: dict[Hashable, str] = self._memory.setdefault(("builders",), {})
-        return builders
+        return {}
 
     def forget(self, modules: Collection[str]) -> None:
         """Drop the parts that functions of some modules have built; they are built again where they are needed."""
@@ -281,16 +285,15 @@ class KnowledgeBase:
         graph: KnowledgeGraph | None = vars(self).get("_graph")
         return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
 
-    @property
+    @cached_property
     def counts(self) -> Counter[str]:
-        """How often it did what a run must tell of.
+        """Usage counters, recorded with a run.
 
         "encodings" : vectors were asked for. "builds" : anything but a question was encoded, or a part built or opened.
         "built by MODULE" : a part was built by a function of that module.
         "graph reads" : the graph, or a part that was built from it, was asked for.
         """
-        counts: Counter[str] = self._memory.setdefault(("counts",), Counter())
-        return counts
+        return Counter()
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
@@ -310,19 +313,18 @@ class KnowledgeBase:
         return self.encode_once([query.text for query in queries], "query")
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) as `encode`; the last `KEPT` of each role are kept in memory. For texts of one query."""
+        """(n_texts, dim) as `encode`, for texts of one query; the last `MAX_KEPT_VECTORS` of a role stay in memory."""
         self.counts["encodings"] += 1
         if not texts:
             return self.encode([], role)
-        memory: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
-        stored = {text: memory.get(text) for text in texts}
-        vectors = {text: vector for text, vector in stored.items() if vector is not None}
-        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        memory: dict[str, Any] = self._memory.setdefault(("encoded", role), {})
+        vectors: dict[str, Any] = {text: memory.get(text) for text in texts}
+        new = [text for text, vector in vectors.items() if vector is None]
         if new:
             encoded_texts = dict(zip(new, self.encode(new, role), strict=True))
             vectors |= encoded_texts
             memory |= encoded_texts
-            for text in list(islice(memory, max(len(memory) - KEPT, 0))):
+            for text in list(islice(memory, max(len(memory) - MAX_KEPT_VECTORS, 0))):
                 memory.pop(text, None)  # another thread may have been quicker
         return np.stack([vectors[text] for text in texts])
 

@@ -24,7 +24,7 @@ from kg2rag.llm import ChatModel
 from kg2rag.llm.chat_model import ask_each, chat_model, unusable
 from kg2rag.llm.client import Structured
 from kg2rag.llm.replies import quoted
-from kg2rag.retrievers.rerankers import Following, Pairs
+from kg2rag.retrievers.rerankers import ChainedReranker, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, at_least, component
 
@@ -49,7 +49,7 @@ def order_of(count: int) -> type[Order]:
 
 
 @component
-class LLMReranker(Following):
+class LLMReranker(ChainedReranker):
     """Orders a query's texts; the score of a text is 1 / its new rank.
 
     Windows of one query follow each other, those of different queries are sent at once. A query without a word is not

@@ -52,7 +52,7 @@ class BM25(Retriever):
         rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             scores = index.scores(query.text)
-            rows = top_with_ties(scores, k) if mask is None else mask
+            rows = top_with_ties(scores, k, mask)
             rows = rows[scores[rows] > 0]
             query_notes = notes
             if not len(rows) and not index.has_word_of(query.text):

@@ -177,18 +177,18 @@ class Retriever(Component, ABC):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them."""
-        rankings = self.retrieve_batch(queries, max(k, self.most))
+        rankings = self.retrieve_batch(queries, max(k, self.trace_depth))
         return [
             Trace(ranking.top(k), self.steps(query, ranking)) for query, ranking in zip(queries, rankings, strict=True)
         ]
 
     @property
-    def most(self) -> int:
+    def trace_depth(self) -> int:
         """The hits that a trace looks at, where the last step is a limit beyond k."""
         return 1
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
-        """The steps that led to the first `max(k, most)` hits of a query."""
+        """The steps that led to the first `max(k, trace_depth)` hits of a query."""
         return ()
 
     def __rshift__(self, stage: Any) -> Pipeline:

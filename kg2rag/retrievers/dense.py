@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import compress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -82,19 +83,16 @@ class WalkOrDense(VectorRetriever, Generic[Start]):
 
     def _rank_block(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         starts = self.link(queries)
-        linked = [i for i, start in enumerate(starts) if start]
-        unlinked = [i for i, start in enumerate(starts) if not start]
-        rankings = dict(
-            zip(unlinked, dense_fallback(self.kb, [queries[i] for i in unlinked], k, self.unlinked), strict=True)
-        )
-        if linked:
-            walked = self.walk([queries[i] for i in linked], [starts[i] for i in linked], k)
-            rankings.update(zip(linked, walked, strict=True))
-        return [rankings[i] for i in range(len(queries))]
+        unlinked = [query for query, start in zip(queries, starts, strict=True) if not start]
+        fallbacks = iter(dense_fallback(self.kb, unlinked, k, self.unlinked))
+        walked: Iterator[Ranking] = iter(())
+        if any(starts):
+            walked = iter(self.walk(list(compress(queries, starts)), list(compress(starts, starts)), k))
+        return [next(walked if start else fallbacks) for start in starts]
 
 
 @dataclass(frozen=True)
-class LatePaths(Mapping[int, tuple[Triple, ...]]):
+class LazyPaths(Mapping[int, tuple[Triple, ...]]):
     """Corpus row -> the triples, when they are read: `find` gives what led to each row, `triples` writes that out."""
 
     find: Callable[[], Mapping[int, Any]]
@@ -127,17 +125,20 @@ def nearest_names(
     kb: KnowledgeBase,
     index: Callable[[], DenseIndex],
     names: Sequence[Sequence[str]],
+    scopes: Sequence[IntArray | None],
     k: int = 1,
-    scopes: Sequence[IntArray | None] | None = None,
 ) -> list[list[tuple[str, int, float]]]:
-    """The `k` rows of an index nearest to each name of each query, as (name, row, cosine); among those of its scope."""
+    """The `k` rows of an index nearest to each name of each query, as (name, row, cosine).
+
+    `scopes` : of each query, the rows that it may have; None for all.
+    """
     nearest: list[list[tuple[str, int, float]]] = [[] for _ in names]
     searches = [(i, name) for i, query_names in enumerate(names) for name in query_names]
     if not searches:
         return nearest
     vectors = kb.encode_queries([Query("", name) for _, name in searches])
-    masks = None if scopes is None else [scopes[i] for i, _ in searches]
-    for (i, name), (rows, cosines) in zip(searches, index().search(vectors, k, masks), strict=True):
+    results = index().search(vectors, k, [scopes[i] for i, _ in searches])
+    for (i, name), (rows, cosines) in zip(searches, results, strict=True):
         nearest[i] += [(name, row, cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]
     return nearest
 
@@ -148,11 +149,10 @@ def by_columns(
     """Some passages by the first of the parts of their scores, (n_passages,) each; it names the stage, too."""
     stage = next(iter(parts))
     score_parts = {name: column[rows] for name, column in parts.items()}
-    ids = kb.corpus.ids
-    scores = score_parts[stage]
-    return Ranking.from_scores(query.id, rows, scores, ids, stages=(stage,), score_parts=score_parts, notes=notes).top(
-        k
+    ranking = Ranking.from_scores(
+        query.id, rows, score_parts[stage], kb.corpus.ids, stages=(stage,), score_parts=score_parts, notes=notes
     )
+    return ranking.top(k)
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:

@@ -53,7 +53,7 @@ ALIASES = DesignAliases(
         ("dense_weight", "graph_weight", "the dense ranking has weight 1"),
     ),
 )
-FEWEST = 5  # passages that may name a seed of a small corpus
+MIN_HUB_PASSAGES = 5  # passages that may name a seed of a small corpus
 
 
 class Expansion(NamedTuple):
@@ -162,7 +162,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         return len(self.kb.graph.mentions.of(entity)[0])
 
     def _is_hub(self, entity: int) -> bool:
-        return self._n_passages(entity) > max(FEWEST, self.hub_share * len(self.kb.corpus))
+        return self._n_passages(entity) > max(MIN_HUB_PASSAGES, self.hub_share * len(self.kb.corpus))
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
         """The pairs of a seed and its neighbours, nearest first, and their expansions."""

@@ -257,14 +257,12 @@ def fuse_rankings(
     fused = [_fused_ranking(*column, fusion_method, rows) for column in columns]
     contributions = np.array([ranking.contributions for ranking in fused])
     labels: list[str] = []
-    source_of: dict[str, str] = {}
     parts: dict[str, FloatArray] = {}
-    for fused_ranking, ranking in zip(fused, rankings, strict=True):
-        labels += fused_ranking.labels
-        source_of |= zip(fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True)
-        parts |= fused_ranking.score_parts
+    for ranking in fused:
+        labels += ranking.labels
+        parts |= ranking.score_parts
     inputs = tuple(ranking.notes for ranking in rankings)
-    notes = FusionNotes(fusion_method.formula(fused), source_of, method=method, inputs=inputs)
+    notes = FusionNotes(fusion_method.formula(fused), _sources(fused, rankings), method=method, inputs=inputs)
     return Ranking.from_scores(
         rankings[0].query_id,
         rows,
@@ -276,6 +274,14 @@ def fuse_rankings(
         paths=first_of(*(ranking.paths for ranking in rankings)),
         notes=notes,
     ).top(k)
+
+
+def _sources(fused: Sequence[FusedRanking], rankings: Sequence[Ranking]) -> dict[str, str]:
+    """Label of a fused ranking -> where its hits were searched."""
+    source_of: dict[str, str] = {}
+    for fused_ranking, ranking in zip(fused, rankings, strict=True):
+        source_of |= zip(fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True)
+    return source_of
 
 
 def held_by(ranking: Ranking, stage: str) -> BoolArray | None:

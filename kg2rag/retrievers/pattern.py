@@ -28,11 +28,13 @@ from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Thr
 
 COLOUR = "#56B4E9"  # in plots
 
-NEAR = 0.85  # how like a match must be to a word that the corpus knows, and to words written together: no typos
-JOINED = 4  # adjacent words that are tried as one name, at most: `streaming text response`
-WORDS = 200  # of a query that are read
-WILDCARDS = 4  # in one query, at most
-LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
+NEAR_SIMILARITY = (
+    0.85  # how like a match must be to a word that the corpus knows, and to words written together: no typos
+)
+MAX_JOINED_WORDS = 4  # adjacent words that are tried as one name, at most: `streaming text response`
+MAX_WORDS = 200  # of a query that are read
+MAX_WILDCARDS = 4  # in one query, at most
+MAX_REGEX_CHARACTERS = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
 _UNREADABLE = ("missing", "unexpected", "no argument", "trailing")  # RE2, of what is no expression to any engine
 _EDGES = "\"'`()[]{},;:?!."
@@ -114,14 +116,14 @@ class Pattern(Retriever):
         """What a query looks up and how similar a match must be; and how many terms and words were left out.
 
         A query of one word looks that up. Of a longer one: words spelt like names; words that no passage knows (a
-        typo), or that few do; and each run of up to `JOINED` adjacent words written together, for the names it may
-        spell. Words that the corpus knows, and joined ones, must match from `NEAR` up. Left out are terms beyond
-        `max_terms` and words beyond `WORDS`.
+        typo), or that few do; and each run of up to `MAX_JOINED_WORDS` adjacent words written together, for the names
+        it may spell. Words that the corpus knows, and joined ones, must match from `NEAR_SIMILARITY` up. Terms beyond
+        `max_terms` and words beyond `MAX_WORDS` are left out.
         """
         words = [surface for surface, _ in surfaces(text) if key(surface)]
         if len(words) == 1:
             return {words[0]: self.min_similarity}, 0
-        first_words = words[:WORDS]
+        first_words = words[:MAX_WORDS]
         terms: dict[str, Term] = {}
         for term in (*self._single_words(first_words), *_joined_words(first_words)):
             terms.setdefault(term.key, term)
@@ -137,7 +139,7 @@ class Pattern(Retriever):
             if looks_like_name(word):
                 yield Term(key(word), word, (0, frequency), self.min_similarity)
             elif key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= most:
-                yield Term(key(word), word, (2, frequency), NEAR if frequency else self.min_similarity)
+                yield Term(key(word), word, (2, frequency), NEAR_SIMILARITY if frequency else self.min_similarity)
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         expression = _expression(query.text)
@@ -192,7 +194,7 @@ class Pattern(Retriever):
         scores = np.zeros(len(self.kb.corpus))
         for term_matches in matches.values():
             scores[term_matches.rows] += term_matches.rarity * term_matches.strengths
-        rows = top_with_ties(scores, k) if mask is None else mask
+        rows = top_with_ties(scores, k, mask)
         rows = rows[scores[rows] > 0]
         ranking = Ranking.from_scores(
             query.id,
@@ -268,27 +270,27 @@ def _expression(text: str) -> tuple[str, str] | None:
 
 
 def _wildcards(text: str) -> tuple[list[str], str]:
-    """The first `WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
+    """The first `MAX_WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
     if "*" not in text:
         return [], text
     words = text.split()
     wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
     plain = " ".join(word for word in words if "*" not in word)
-    return list(dict.fromkeys(wildcards))[:WILDCARDS], plain
+    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], plain
 
 
 def _joined_words(words: Sequence[str]) -> Iterator[Term]:
     """The names that adjacent words may spell: `streaming text response`; the longest first."""
     for run in _runs(words):
         joined = "".join(map(key, run))
-        yield Term(joined, " ".join(run), (1, -len(joined)), NEAR)
+        yield Term(joined, " ".join(run), (1, -len(joined)), NEAR_SIMILARITY)
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
-    """All words if they are few, and two to `JOINED` adjacent ones that are not all function words."""
-    if JOINED < len(words) <= WHOLE:
+    """All words if they are few, and two to `MAX_JOINED_WORDS` adjacent ones that are not all function words."""
+    if MAX_JOINED_WORDS < len(words) <= WHOLE:
         yield words
-    for length in range(JOINED, 1, -1):
+    for length in range(MAX_JOINED_WORDS, 1, -1):
         for start in range(len(words) - length + 1):
             run = words[start : start + length]
             if not all(key(word) in FUNCTION_WORDS for word in run):
@@ -310,8 +312,8 @@ def slashed(text: str) -> tuple[str, str] | None:
 def _compiled(pattern: str, flag: str) -> tuple[re.Pattern[str] | None, str]:
     import re2
 
-    if len(pattern) > LONGEST_REGEX:
-        return None, f"it has {len(pattern)} characters, of at most {LONGEST_REGEX}"
+    if len(pattern) > MAX_REGEX_CHARACTERS:
+        return None, f"it has {len(pattern)} characters, of at most {MAX_REGEX_CHARACTERS}"
     options = re2.Options()
     options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not flag, 1 << 20, True
     try:

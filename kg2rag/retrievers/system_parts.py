@@ -63,12 +63,17 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
     for module in dict.fromkeys(type(component).__module__ for component in components):
         for row in getattr(sys.modules.get(module), "TUNING", ()):
             rows.append({**row._asdict(), "sets": list(row.sets), "training": list(row.training)})
-    if data is None:
-        return rows
     for component in components:
-        seen = component.seen(data.queries) if hasattr(component, "seen") else 0
-        if seen:
-            description = f"coefficients, fitted on {seen:,} of these {len(data):,} questions"
-            name = type(component).__name__
-            rows.append({"system": name, "what": description, "kind": "fitted", "sets": [data.name], "training": []})
+        if data is not None and hasattr(component, "seen"):
+            rows += _fitted(component, data)
     return rows
+
+
+def _fitted(component: Any, data: QADataset) -> list[dict[str, Any]]:
+    """The row of a component whose coefficients were fitted on questions of `data`; none if on other questions."""
+    n_seen = component.seen(data.queries)
+    if not n_seen:
+        return []
+    what = f"coefficients, fitted on {n_seen:,} of these {len(data):,} questions"
+    row = {"system": type(component).__name__, "what": what, "kind": "fitted", "sets": [data.name], "training": []}
+    return [row]

@@ -168,7 +168,7 @@ def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path
 def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
     little: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kg2rag.knowledge.base.KEPT", 3)
+    monkeypatch.setattr("kg2rag.knowledge.base.MAX_KEPT_VECTORS", 3)
     together = little.encode_once(["a", "b", "c", "d", "e"])  # more than are kept, and yet all are returned
     before = len(asked(little))
     assert np.array_equal(little.encode_once(["e", "d", "c"]), together[[4, 3, 2]])

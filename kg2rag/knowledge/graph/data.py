@@ -6,7 +6,7 @@ Functions that take a graph are its methods, too; their modules import it only f
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,6 @@ from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, collect
 from kg2rag.text.normalisation import entity_key, normalise, unstroked
 from kg2rag.types import Corpus, IntArray, Triple
-
-_KINDS = ("entities", "relations", "triples", "mentions", "passages")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +44,6 @@ class KnowledgeGraph:
     mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
     passage_ids : the corpus's ids, by row; shared, never copied.
     notes : what extraction and building cleaned, merged or dropped, by cause.
-    n_entities, n_relations, n_triples, n_mentions, n_passages : the sizes. Mentions are pairs of an entity and a
-        passage that names it; passages those of the corpus, named or not.
     """
 
     names: tuple[str, ...]
@@ -62,12 +58,6 @@ class KnowledgeGraph:
     notes: Mapping[str, int] = field(default_factory=dict)
     _written: dict[int, Triple] = field(init=False, default_factory=dict)  # strategies read the same few over and over
 
-    n_entities: int = field(init=False)
-    n_relations: int = field(init=False)
-    n_triples: int = field(init=False)
-    n_mentions: int = field(init=False)
-    n_passages: int = field(init=False)
-
     neighbours = neighbours
     neighbourhood = neighbourhood
     ego = ego
@@ -78,11 +68,6 @@ class KnowledgeGraph:
     perturb = perturbed
     to_networkx = to_networkx
     save = save
-
-    def __post_init__(self) -> None:
-        counted: tuple[Sized, ...] = (self.names, self.relations, self.triples, self.mentions.others, self.passage_ids)
-        for kind, members in zip(_KINDS, counted, strict=True):
-            object.__setattr__(self, f"n_{kind}", len(members))
 
     @classmethod
     def build(cls, extraction: Extraction, corpus: Corpus) -> KnowledgeGraph:
@@ -103,9 +88,36 @@ class KnowledgeGraph:
         """
         return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 
+    @property
+    def n_entities(self) -> int:
+        """The number of entities, in triples or not."""
+        return len(self.names)
+
+    @property
+    def n_relations(self) -> int:
+        """The number of distinct relations."""
+        return len(self.relations)
+
+    @property
+    def n_triples(self) -> int:
+        """The number of triples."""
+        return len(self.triples)
+
+    @property
+    def n_mentions(self) -> int:
+        """The number of pairs of an entity and a passage that names it."""
+        return len(self.mentions.others)
+
+    @property
+    def n_passages(self) -> int:
+        """The number of passages of the corpus, named or not."""
+        return len(self.passage_ids)
+
     def __repr__(self) -> str:
-        sizes = (f"{getattr(self, f'n_{kind}'):,} {kind}" for kind in _KINDS)
-        return f"KnowledgeGraph({', '.join(sizes)})"
+        return (
+            f"KnowledgeGraph({self.n_entities:,} entities, {self.n_relations:,} relations, {self.n_triples:,} triples, "
+            f"{self.n_mentions:,} mentions, {self.n_passages:,} passages)"
+        )
 
     @cached_property
     def code_of(self) -> dict[str, int]:

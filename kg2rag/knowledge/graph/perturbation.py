@@ -126,9 +126,9 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     kinds[np.bincount(kinds)[kinds] == 1] = size  # those that are the only one of their type swap with each other
     for members in pd.Series(kinds).groupby(kinds).indices.values():
         numbers = [graph.degrees[members], out_degrees[members], np.diff(mentions.indptr)[members]]
-        entities[members] = members[swapped(numbers, random)]
+        entities[members] = members[swap_labels(numbers, random)]
     stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
-    passages = swapped([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
+    passages = swap_labels([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
     triples = replace(
         table,
         heads=entities[table.heads],
@@ -145,7 +145,7 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     )
 
 
-def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
+def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
     Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at random; they swap places

@@ -68,19 +68,23 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
         raise DataError(f"{path} is no whole {path.suffix} file: {error}.") from error
     run: dict[str, list[tuple[int, str, float]]] = {}
     for number, line in enumerate(decode(content, path).split("\n"), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        try:
-            query, _, id_, rank, score, _ = line.split()
-            hit = (int(rank), unquote(id_, errors="strict"), float(score))
-            if not math.isfinite(hit[2]):
-                raise ValueError("the score is no finite number")
-            run.setdefault(unquote(query, errors="strict"), []).append(hit)
-        except ValueError as error:
-            form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
-            raise DataError(f"{path}, line {number}: {quoted(line)} is no {form} ({error}).") from error
+        if line.strip() and not line.startswith("#"):
+            query_id, hit = _parse_line(line, f"{path}, line {number}")
+            run.setdefault(query_id, []).append(hit)
     ranked = {query: sorted(hits, key=lambda hit: (-hit[2], hit[0])) for query, hits in run.items()}
     return {query: [(id_, score) for _, id_, score in hits] for query, hits in ranked.items()}
+
+
+def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:
+    """The query of a line, and its hit: rank, passage and score."""
+    try:
+        query, _, id_, rank, score, _ = line.split()
+        if not math.isfinite(float(score)):
+            raise ValueError("the score is no finite number")
+        return unquote(query, errors="strict"), (int(rank), unquote(id_, errors="strict"), float(score))
+    except ValueError as error:
+        form = "`query Q0 passage rank score system`, with a per cent sign of a name written as %25"
+        raise DataError(f"{where}: {quoted(line)} is no {form} ({error}).") from error
 
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:

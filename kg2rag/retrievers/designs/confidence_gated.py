@@ -210,7 +210,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
 
     @property
-    def most(self) -> int:
+    def trace_depth(self) -> int:
         """However many the graph adds."""
         return max(len(self.kb.corpus), 1)
 
@@ -220,7 +220,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         (mask,) = self.kb.candidates([query])
         skipped = ranking.notes.warning
         linked = components(self.kb).rows_with(link.entity for link in links)
-        related = [] if skipped else list(replace(self, max_chunks=self.most)._reached(query, links, mask))
+        related = [] if skipped else list(replace(self, max_chunks=self.trace_depth)._reached(query, links, mask))
         unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
         closed = f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}"
         return (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +46,7 @@ ALIASES = DesignAliases(
         ("vectorWeight, textWeight", "dense_share", "of dense; that of BM25 is the rest"),
         ("useGraph, enabled", "use_graph", ""),
         ("topK", "depth", "hits that are merged and re-scored"),
-        ("relTypes", "relation_types", "None for all"),
+        ("relTypes", "KnowledgeGraph.neighbours", "its relation_types"),
         ("relationshipWeight", "Triple.strength", "in (0, 10]"),
         ("entityMentionCount", "Hit.score_parts", '"mentions", those in the passage'),
         ("minScore, limit", "linker", '"ngram+embedding"; "embedding(0.6, limit=5)" sets others'),
@@ -55,8 +54,8 @@ ALIASES = DesignAliases(
 )
 
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
-TINY = 0.1  # the best of ten similarities is above it
-WALKS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
+LEAST_BEST_SIMILARITY = 0.1  # the best of ten similarities is above it
+WALK_FORMULAS = {"pagerank", "walk"}  # formulas of scores that are shares of a walk's mass
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
@@ -120,7 +119,6 @@ class GraphAugment(LinksEntities, Stage):
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
     linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
-    relation_types : only these relations lead to related entities, case and punctuation aside; None for all.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -131,13 +129,8 @@ class GraphAugment(LinksEntities, Stage):
     use_graph: bool = True
     depth: Count = 10
     linker: str | Linker = linking.DESIGN
-    relation_types: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.relation_types, str):
-            object.__setattr__(self, "relation_types", (self.relation_types,))
-        elif self.relation_types is not None:
-            object.__setattr__(self, "relation_types", tuple(self.relation_types))
         super().__post_init__()
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
@@ -191,8 +184,7 @@ class GraphAugment(LinksEntities, Stage):
     def _related(self, entities: Sequence[int], mask: IntArray | None = None) -> RelatedPassages:
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        expand = partial(graph.neighbourhood, hops=self.hops, relation_types=self.relation_types)
-        neighbourhoods = [expand([entity]) for entity in entities]
+        neighbourhoods = [graph.neighbourhood([entity], hops=self.hops) for entity in entities]
         near = _joined([around.entities for around in neighbourhoods]).astype(np.int64)
         mentions, numbers = gather(graph.mentions.indptr, near)
         if mask is not None:
@@ -252,7 +244,7 @@ def _needs_scaling(ranking: Ranking) -> bool:
     if isinstance(notes, FusionNotes):
         return bool(greatest > 1 + ROUNDING) or notes.method == "rrf"
     formulas = [notes.formula] if isinstance(notes.formula, str) else notes.formula.values()
-    return bool(greatest > 1 + ROUNDING or greatest < TINY or not WALKS.isdisjoint(formulas))
+    return bool(greatest > 1 + ROUNDING or greatest < LEAST_BEST_SIMILARITY or not WALK_FORMULAS.isdisjoint(formulas))
 
 
 @ALIASES
@@ -268,7 +260,6 @@ def graph_augmented(
     dense_share: Share = 0.7,
     depth: int = 10,
     linker: str | Linker = linking.DESIGN,
-    relation_types: Sequence[str] | None = None,
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
@@ -276,5 +267,4 @@ def graph_augmented(
     """
     weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
-    stage = GraphAugment(kb, hops, max_chunks, alpha, beta, use_graph, depth, linker, relation_types)
-    return merged >> stage
+    return merged >> GraphAugment(kb, hops, max_chunks, alpha, beta, use_graph, depth, linker)

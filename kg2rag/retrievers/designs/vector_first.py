@@ -209,7 +209,7 @@ class VectorFirst(LinksEntities, VectorRetriever):
         return f"the query names no entity of the types {', '.join(map(repr, self.types))}"
 
     @property
-    def most(self) -> int:
+    def trace_depth(self) -> int:
         """Of all hits together."""
         return self.max_total
 

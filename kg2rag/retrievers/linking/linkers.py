@@ -26,26 +26,12 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
-PHRASES = 20  # of a query that are looked up
-NEAREST = 20  # names that are compared with a stretch
+MAX_PHRASES = 20  # of a query that are looked up
+MAX_NEAREST_NAMES = 20  # names that are compared with a stretch
 SLACK = 0.15  # by so much less alike may these be to the index, where a swap of letters is two edits
-WORDS = 200  # of a query that are read
-LONGEST_NAME = 6  # words of a stretch
-PLAIN_WORDS = FUNCTION_WORDS | {
-    "get",
-    "i",
-    "make",
-    "me",
-    "now",
-    "off",
-    "out",
-    "see",
-    "us",
-    "use",
-    "used",
-    "uses",
-    "using",
-}
+MAX_WORDS = 200  # of a query that are read
+MAX_NAME_WORDS = 6  # words of a stretch
+PLAIN_WORDS = FUNCTION_WORDS.union("get i make me now off out see us use used uses using".split())
 Span = tuple[int, int]  # start and end in the query's text
 
 
@@ -115,7 +101,7 @@ class PhraseLinker(TextLinker):
 
     def _link(self, text: str) -> list[Link]:
         links: dict[int, Link] = {}
-        for span in _distinct_phrases(text)[:PHRASES]:
+        for span in _distinct_phrases(text)[:MAX_PHRASES]:
             # "Please Explain Auth Service" is no name, and holds one.
             for link in self._entities(text, span) or self._names_within(text, span):
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
@@ -192,16 +178,15 @@ class FuzzyLinker(TextLinker):
         return _without_overlap(links)[: self.limit]
 
     def _stretches(self, text: str) -> Iterator[Stretch]:
-        """Every stretch of up to `LONGEST_NAME` words that may be a name."""
-        words = [(key(surface), span) for surface, span in surfaces(text) if key(surface)][:WORDS]
-        is_known = [self.kb.trigram.document_frequency(word) > 0 for word, _ in words]
+        """Every stretch of up to `MAX_NAME_WORDS` words that may be a name."""
+        frequency = self.kb.trigram.document_frequency
+        keys = [(key(surface), span) for surface, span in surfaces(text) if key(surface)]
+        words = [Stretch(word, span, frequency(word) > 0) for word, span in keys[:MAX_WORDS]]
         for first in range(len(words)):
-            for last in range(first, min(first + LONGEST_NAME, len(words))):
-                joined = "".join(word for word, _ in words[first : last + 1])
-                begins_or_ends_plainly = words[first][0] in FUNCTION_WORDS or words[last][0] in FUNCTION_WORDS
-                if not begins_or_ends_plainly and len(joined) <= LONGEST:
-                    span = (words[first][1][0], words[last][1][1])
-                    yield Stretch(joined, span, all(is_known[first : last + 1]))
+            for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
+                stretch = _joined(words[first : last + 1])
+                if FUNCTION_WORDS.isdisjoint((words[first].key, words[last].key)) and len(stretch.key) <= LONGEST:
+                    yield stretch
 
     def _alike(self, stretch: Stretch) -> Iterator[tuple[int, float]]:
         """The entities with a name like a stretch, and how like; of a known stretch, those with its very key."""
@@ -210,12 +195,18 @@ class FuzzyLinker(TextLinker):
         trigrams, entities = self.kb.cached("fuzzy names", lambda: _name_keys(self.kb))
         names = [stretch.key]
         if not stretch.is_known:
-            similar = trigrams.similar(stretch.key, max(self.min_similarity - SLACK, 0.01), NEAREST)
+            similar = trigrams.similar(stretch.key, max(self.min_similarity - SLACK, 0.01), MAX_NEAREST_NAMES)
             names = [str(trigrams.keys[code]) for code in similar.keys.tolist()]
         for name in names:
             similarity = OSA.normalized_similarity(stretch.key, name)
             if similarity >= self.min_similarity:
                 yield from ((entity, similarity) for entity in entities.get(name, ()))
+
+
+def _joined(words: Sequence[Stretch]) -> Stretch:
+    """Adjacent words as one stretch."""
+    span = (words[0].span[0], words[-1].span[1])
+    return Stretch("".join(word.key for word in words), span, all(word.is_known for word in words))
 
 
 @component
@@ -330,21 +321,17 @@ def phrases(text: str) -> list[Span]:
     return list(dict.fromkeys([*quoted, *_capitalised_phrases(text)]))
 
 
-def _capitalised_phrases(text: str) -> Iterator[Span]:
+def _capitalised_phrases(text: str) -> list[Span]:
     """Runs of capitalised words with only blanks between; scripts without case (Chinese, Arabic) count as capitals."""
-    phrase: Span | None = None
+    spans: list[Span] = []
     for word in _NAME_WORD.finditer(text):
-        is_capitalised = word[0][0].isalpha() and not word[0][0].islower()
-        if phrase is not None and is_capitalised and text[phrase[1] : word.start()].isspace():
-            phrase = (phrase[0], word.end())
+        if not word[0][0].isalpha() or word[0][0].islower():
             continue
-        if phrase is not None:
-            yield phrase
-            phrase = None
-        if is_capitalised and normalise(word[0]) not in FUNCTION_WORDS:
-            phrase = word.span()
-    if phrase is not None:
-        yield phrase
+        if spans and text[spans[-1][1] : word.start()].isspace():
+            spans[-1] = (spans[-1][0], word.end())
+        elif normalise(word[0]) not in FUNCTION_WORDS:
+            spans.append(word.span())
+    return spans
 
 
 def _distinct_phrases(text: str) -> list[Span]:

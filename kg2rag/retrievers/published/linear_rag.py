@@ -16,6 +16,7 @@ and passages without relations, semantic bridging with its threshold, the restar
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -29,7 +30,7 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LatePaths, WalkOrDense, by_columns, min_max, nearest_names
+from kg2rag.retrievers.dense import LazyPaths, WalkOrDense, by_columns, min_max, nearest_names
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
@@ -155,7 +156,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         activations = list(map(self._spelt_entities, queries, scopes))
         phrases = [self._unnamed_phrases(query.text) for query in queries]
         index = partial(kb.cached, "name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
-        for activation, nearest in zip(activations, nearest_names(kb, index, phrases, scopes=scopes), strict=True):
+        for activation, nearest in zip(activations, nearest_names(kb, index, phrases, scopes), strict=True):
             for _, entity, cosine in nearest:
                 if cosine > 0:
                     activation[entity] = max(activation.get(entity, 0.0), min(cosine, 1.0))
@@ -185,13 +186,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
         frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
-            activated: dict[int, Activation] = {}
+            reached = ChainMap[int, Activation]({}, active)
             for source in frontier:
                 for sentence, score in self._followed(source, active[source].score, query, is_open):
                     for entity in graph.entities.of(sentence)[0].tolist():
-                        former = activated.get(entity) or active.get(entity)
-                        if former is None or score > former.score:
-                            activated[entity] = Activation(score, iteration, source, sentence)
+                        if entity not in reached or score > reached[entity].score:
+                            reached[entity] = Activation(score, iteration, source, sentence)
+            activated = reached.maps[0]
             active.update(activated)
             frontier = list(activated)
         return active
@@ -236,7 +237,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
             shares = walked[i].dense(len(kb.corpus))
             parts = {"pagerank": shares, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
-            rows = top_with_ties(shares, k) if mask is None else mask
+            rows = top_with_ties(shares, k, mask)
             rankings.append(self._ranking(query, rows, parts, active[i], k))
         return rankings
 
@@ -261,7 +262,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         notes = ActivationNotes("pagerank", "graph", activated=activated)
         ranking = by_columns(self.kb, query, rows, parts, notes, k)
         return replace(
-            ranking, paths=LatePaths(partial(self._bridges, active, ranking.rows), partial(self._told, active))
+            ranking, paths=LazyPaths(partial(self._bridges, active, ranking.rows), partial(self._told, active))
         )
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:

@@ -33,7 +33,7 @@ from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weig
 
 COLOUR = "#B15928"  # in plots
 
-PHRASES = 10  # of a query that are linked
+MAX_PHRASES = 10  # of a query that are linked
 
 
 class Subgraph(NamedTuple):
@@ -112,7 +112,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
             return [[] for _ in queries]
         links = [spelt[: self.names] for spelt in self.entity_linker.link_batch(queries)]
         texts = [self._compared(query, spelt) for query, spelt in zip(queries, links, strict=True)]
-        nearest = nearest_names(self.kb, lambda: self.kb.entities, texts, self.similar_entities)
+        nearest = nearest_names(self.kb, lambda: self.kb.entities, texts, [None] * len(queries), self.similar_entities)
         entities = []
         for spelt, similar in zip(links, nearest, strict=True):
             named = [link.entity for link in spelt]
@@ -124,7 +124,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """What of a query is compared with the entities' names: its other phrases, then all of it."""
         if not query.text.strip() or not self.similar_entities:
             return []
-        return [*phrases_beside(query.text, [link.span for link in links])[:PHRASES], query.text]
+        return [*phrases_beside(query.text, [link.span for link in links])[:MAX_PHRASES], query.text]
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
@@ -189,7 +189,7 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         return Subgraph(np.unique(ends).astype(np.int64), triples, cosines[order])
 
     @property
-    def most(self) -> int:
+    def trace_depth(self) -> int:
         """Three rankings of `depth` hits have no more."""
         return 3 * self.depth
 

@@ -128,7 +128,7 @@ class PathSearch(WalkOrDense[bool]):
         on_chain = np.isfinite(chain_scores)
         chained = self.dense_weight * cosines + (1 - self.dense_weight) * chain_scores
         scores = np.where(on_chain, chained, cosines)
-        rows = top_with_ties(scores, k) if mask is None else mask
+        rows = top_with_ties(scores, k, mask)
         on, off = rows[on_chain[rows]], rows[~on_chain[rows]]
         groups = {
             "path": (on, scores[on], {"cosine": cosines[on], "chain": chain_scores[on]}),

@@ -69,7 +69,7 @@ def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatAr
     return np.split(scores, np.cumsum(list(map(len, pairs)))[:-1])
 
 
-class Following:
+class ChainedReranker:
     """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
 
     def __rrshift__(self, before: Retriever) -> Pipeline:
@@ -80,7 +80,7 @@ class Following:
 
 
 @dataclass(frozen=True)
-class FunctionReranker(Following):
+class FunctionReranker(ChainedReranker):
     """A function that scores (query, text), or with `of_pairs` a list of such pairs."""
 
     function: Callable[..., Any] = field(repr=False)
@@ -95,7 +95,7 @@ class FunctionReranker(Following):
 
 
 @dataclass(frozen=True)
-class BiEncoder(Following):
+class BiEncoder(ChainedReranker):
     """The cosine, in [-1, 1], of the query's vector with the text's; a passage's is that of its corpus."""
 
     kb: KnowledgeBase = field(repr=False)
@@ -110,7 +110,7 @@ class BiEncoder(Following):
 
 
 @component
-class CrossEncoder(Following):
+class CrossEncoder(ChainedReranker):
     """A sentence-transformers cross-encoder; pairs longer than the model reads are cut.
 
     Parameters

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.paths import Components
-from kg2rag.knowledge.graph.perturbation import swapped
+from kg2rag.knowledge.graph.perturbation import swap_labels
 from kg2rag.types import Corpus, Passage, Triple
 
 N_PASSAGES = 40
@@ -72,7 +72,7 @@ def test_each_name_keeps_about_its_number_of_triples_in_a_shuffled_graph() -> No
 
 @given(st.integers(2, 30), st.integers(0, 1000))
 def test_labels_swap_in_a_permutation_that_leaves_none_in_its_place(size: int, seed: int) -> None:
-    places = swapped([np.zeros(size, dtype=np.int64)], np.random.default_rng(seed))
+    places = swap_labels([np.zeros(size, dtype=np.int64)], np.random.default_rng(seed))
     assert sorted(places.tolist()) == list(range(size))
     assert (places != np.arange(size)).all()
 

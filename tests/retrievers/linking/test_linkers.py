@@ -106,7 +106,7 @@ def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(kb_of: B
     assert linked(NGramLinker(kb), kb, "York or bar") == [("York", "York"), ("Big Apple Records", "bar")]
 
 
-PHRASES = [
+MAX_PHRASES = [
     ("Who directed The Birds?", ["Birds"]),
     ("In What Year did Ed Wood die?", ["Year", "Ed Wood"]),
     ('the film "ed wood" by Tim  Burton', ["ed wood", "Tim  Burton"]),
@@ -123,7 +123,7 @@ PHRASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), PHRASES)
+@pytest.mark.parametrize(("text", "expected"), MAX_PHRASES)
 def test_phrases_are_quoted_or_capitalised(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in phrases(text)] == expected
 

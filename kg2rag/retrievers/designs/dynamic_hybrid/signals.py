@@ -40,7 +40,7 @@ _FORMS = {  # what a query says anywhere, or with ^ at its beginning
     r"|between|built)\b",
     "code": r"(?-i:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})",
 }
-_FOUND = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
+_FORM_PATTERNS = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
 _FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
 _CODE_IN_QUOTES = re.compile(r"[\"'`“‘][^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*[\"'`”’]")
 
@@ -99,11 +99,17 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     signals = _form(text, words, content)
     if vocabulary is None:
         return signals
+    return _with_vocabulary(signals, words, content, vocabulary)
+
+
+def _with_vocabulary(
+    signals: Signals, words: Sequence[str], content: Sequence[str], vocabulary: TrigramIndex
+) -> Signals:
+    """The signals, and those that tell what of the words the corpus has."""
     unknown = {word for word in words if not _is_known(word, vocabulary)}
-    unknown_content = [word for word in content if word in unknown]
     known_share = 1.0
     if content:
-        known_share = (len(content) - len(unknown_content)) / len(content)
+        known_share = sum(word not in unknown for word in content) / len(content)
     return replace(
         signals,
         misspelt=_misspelt(signals, content, unknown, vocabulary),
@@ -117,7 +123,7 @@ def _form(text: str, words: Sequence[str], content: Sequence[str]) -> Signals:
     """The signals that need no vocabulary; `content` are the words with a meaning."""
     first_word = text.split(maxsplit=1)[:1]
     first_end = len("".join(first_word))
-    forms: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FOUND.items()}
+    forms: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FORM_PATTERNS.items()}
     quotes_a_format = bool(_FORMAT.search(text) and _CODE_IN_QUOTES.search(text))
     return Signals(
         **forms,

@@ -25,8 +25,8 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
-from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.retrievers.dense import LazyPaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
+from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
 from kg2rag.retrievers.published.hipporag import memory
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
@@ -102,7 +102,7 @@ class PhraseWalk(WalkOrDense[Start]):
         """Some passages by `parts`, (n_passages,) each, and how the walk came to them."""
         ranking = by_columns(self.kb, query, rows, parts, start.notes, k)
         ways = partial(self.graph.ways, start.phrases, ranking.rows, mask)
-        return replace(ranking, paths=LatePaths(ways, self.graph.triples))
+        return replace(ranking, paths=LazyPaths(ways, self.graph.triples))
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the linked phrases lead to, by however long a walk."""
@@ -139,20 +139,21 @@ class HippoRAG(PhraseWalk):
         table = memory.phrases(kb)
         if not table.phrases:
             return [Start.of({}, NameNotes())] * len(queries)
-        links = NGramLinker(kb, limit=MAX_NAMES).link_batch(queries)
-        names = [_names(query.text, [link.span for link in spelt]) for query, spelt in zip(queries, links, strict=True)]
+        names = list(map(_names, queries, NGramLinker(kb, limit=MAX_NAMES).link_batch(queries)))
         scopes = [None if mask is None else table.stated_in(mask)[1] for mask in kb.candidates(queries)]
-        starts = []
-        for nearest in nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes=scopes):
-            weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in nearest}
-            notes = NameNotes(
-                "pagerank",
-                "graph",
-                names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in nearest),
-                restart={table.phrases[phrase]: weight for phrase, weight in weights.items()},
-            )
-            starts.append(Start.of(weights, notes))
-        return starts
+        return list(map(self._start, nearest_names(kb, lambda: memory.phrase_vectors(kb), names, scopes)))
+
+    def _start(self, nearest: Sequence[tuple[str, int, float]]) -> Start:
+        """The phrases nearest to a query's names, which come as (name, phrase, cosine)."""
+        table = memory.phrases(self.kb)
+        weights = {phrase: float(table.specificity[phrase]) for _, phrase, _ in nearest}
+        notes = NameNotes(
+            "pagerank",
+            "graph",
+            names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in nearest),
+            restart={table.phrases[phrase]: weight for phrase, weight in weights.items()},
+        )
+        return Start.of(weights, notes)
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
         """Start at each phrase with its specificity; passages whose phrases the walk does not reach are no hits."""
@@ -278,13 +279,13 @@ class HippoRAG2(PhraseWalk):
         for i, (query, start, mask) in enumerate(zip(queries, starts, masks, strict=True)):
             shares = walked[i][n_phrases:]
             restart = restarts[i].at(passages) / restarts[i].weights.sum()
-            rows = top_with_ties(shares, k) if mask is None else mask
+            rows = top_with_ties(shares, k, mask)
             parts = {"pagerank": shares, "restart": restart, "cosine": cosines[i]}
             rankings.append(self.ranking(query, k, start, mask, rows, **parts))
         return rankings
 
 
-def _names(text: str, spelt: Sequence[tuple[int, int]]) -> list[str]:
-    """The first phrases of a query; the names that it spells out if it has no phrase."""
-    spans = phrases(text) or sorted(spelt)
-    return list(dict.fromkeys(text[start:end] for start, end in spans))[:MAX_NAMES]
+def _names(query: Query, links: Sequence[Link]) -> list[str]:
+    """The first phrases of a query; the names that it spells out, which are linked, if it has no phrase."""
+    spans = phrases(query.text) or sorted(link.span for link in links)
+    return list(dict.fromkeys(query.text[start:end] for start, end in spans))[:MAX_NAMES]

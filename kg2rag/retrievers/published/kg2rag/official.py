@@ -19,7 +19,14 @@ from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.paths import Surroundings, surroundings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.published.kg2rag import released
-from kg2rag.retrievers.published.kg2rag.paper import UNCHOSEN, TreeChoice, TreeNotes, placed, taken, triplets
+from kg2rag.retrievers.published.kg2rag.paper import (
+    UNCHOSEN,
+    TreeChoice,
+    TreeNotes,
+    rank_selected,
+    select_passages,
+    triplets,
+)
 from kg2rag.retrievers.published.kg2rag.released import TitlePool, dense_over, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.text.registry import ParameterError, unknown
@@ -234,7 +241,7 @@ class KG2RAGOfficial(VectorRetriever):
     def select(self, query: Query, plan: QueryPlan, scores: FloatArray) -> Selection:
         """The passages of a query, at most `context`, by the scores of its trees."""
         trees = [[(i, plan.rows[i]) for i in tree] for tree in plan.trees]
-        chosen = taken(trees, scores, self.context, whole="overflow" not in self.undone)
+        chosen = select_passages(trees, scores, self.context, whole="overflow" not in self.undone)
         fill, note = self._fill(query, plan, chosen)
         rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
         is_reranked = not trees and "refill" not in self.undone
@@ -283,7 +290,7 @@ class KG2RAGOfficial(VectorRetriever):
             mentioned=tuple(plan.mentioned),
         )
         nodes = self._nodes(query, plan)
-        return placed(nodes, {row: chosen[row] for row in rows}, paths, notes).top(k)
+        return rank_selected(nodes, {row: chosen[row] for row in rows}, paths, notes).top(k)
 
     def _by_title(self, rows: Sequence[int]) -> list[int]:
         """By title in order of first appearance; sentences of a title by their number."""
@@ -304,7 +311,7 @@ class KG2RAGOfficial(VectorRetriever):
         return Ranking.from_groups(query.id, groups, self.kb.corpus.ids, {}, notes)
 
     @property
-    def most(self) -> int:
+    def trace_depth(self) -> int:
         """The context is the last limit."""
         return self.context
 

@@ -136,7 +136,9 @@ class TreeChoice(NamedTuple):
     position: int
 
 
-def taken(trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool) -> Chosen:
+def select_passages(
+    trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, *, whole: bool
+) -> Chosen:
     """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
 
     A tree with more passages than there are places gives its first ones; it ends the choice where `whole`.
@@ -170,7 +172,7 @@ class TreeNotes(Notes):
     filled: int = 0
 
 
-def placed(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray) -> Ranking:
+def rank_selected(ranking: Ranking, chosen: Chosen, paths: Paths, notes: TreeNotes, **parts: FloatArray) -> Ranking:
     """Some hits of a ranking, in the order of `chosen`, with their place, the tree that gave each, and `parts`."""
     rows = np.array(list(chosen), dtype=np.int64)
     places = np.arange(1, len(chosen) + 1, dtype=np.float64)
@@ -244,7 +246,7 @@ class Organise(RerankingStage):
         chosen = []
         for forest, scores in zip(forests, score_batches(self.scorer, pairs), strict=True):
             trees = [self._arranged(tree, forest.rows) for tree in forest.trees]
-            chosen.append(taken(trees, scores, self.context, whole=self.whole_trees))
+            chosen.append(select_passages(trees, scores, self.context, whole=self.whole_trees))
         return list(zip(forests, chosen, strict=True))
 
     def _arranged(self, tree: Tree, rows: IntArray) -> list[tuple[int, int]]:
@@ -286,7 +288,7 @@ class Organise(RerankingStage):
         no_tree = "the passages share no triple between two entities: no tree, ordered by cosine"
         notes = TreeNotes(warning="" if forest.trees else no_tree, trees=len(forest.trees), filled=len(filled))
         paths = TriplePaths(graph, chosen, forest.path)
-        return placed(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
+        return rank_selected(ranking, rows, paths, notes, cosine=np.array([cosine[row] for row in rows]))
 
     def trace(self, queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trace]:
         """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
