@@ -75,7 +75,7 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
     [
         ("bm25", "stop_words", 1, "stop_words must be .*1"),
         ("vector_first", "linker", "llm", r"llm\(MODEL@BASE_URL\)"),
-        ("vector_first", "linker", 3, "linker must be .*Linker"),
+        ("vector_first", "linker", 3, "linker must be .*link_batch"),
         ("vector_first", "linker", "ngram+fuzy", "Did you mean 'fuzzy'"),
         ("rerank", "reranker", "llm", r"llm\(MODEL@BASE_URL\)"),
         ("rerank", "reranker", "lm", "Known: bi-encoder"),
