@@ -79,7 +79,7 @@ class KnowledgeBase:
             `kg2rag.types.coerce_corpus`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
-            passages by name where it does not say which: a networkx graph, triples, a DataFrame or a file of them.
+            passages by name if it does not say which: a networkx graph, triples, a DataFrame or a file of them.
         entities : descriptions of entities as {name: description}, or records with name, type, description and aliases;
             they come before those of the graph's source.
         embedder : the name of a sentence-transformers model (default: all-MiniLM-L6-v2), a SentenceTransformer, a
@@ -209,7 +209,7 @@ class KnowledgeBase:
 
             joined = needs_terms(self.corpus)
 
-            def find(folder: Path) -> None:  # compiled, and not needed where the table is in the store
+            def find(folder: Path) -> None:  # compiled, and not needed if the table is in the store
                 from kg2rag.extraction.mentions.finding import find_mentions
                 from kg2rag.extraction.mentions.terms import with_terms
 
@@ -275,13 +275,13 @@ class KnowledgeBase:
         return {}
 
     def forget(self, modules: Collection[str]) -> None:
-        """Drop the parts that functions of some modules have built; they are built again where they are needed."""
+        """Drop the parts that functions of some modules have built; they are built again when they are needed."""
         for key in [key for key, module in self._builders.items() if module in modules]:
             self._memory.pop(key, None)
 
     @property
     def graph_sizes(self) -> dict[str, int] | None:
-        """Entities and triples of the graph where it was opened; None where nothing has read it."""
+        """The numbers of entities and triples of the graph; None if nothing has read it."""
         graph: KnowledgeGraph | None = vars(self).get("_graph")
         return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
 
@@ -296,7 +296,7 @@ class KnowledgeBase:
         return Counter()
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) unit vectors, from the store where it has them."""
+        """(n_texts, dim) unit vectors, from the store if it has them."""
         self.counts["encodings"] += 1
         if role == "passage":
             self.counts["builds"] += 1
@@ -329,7 +329,7 @@ class KnowledgeBase:
         return np.stack([vectors[text] for text in texts])
 
     def candidates(self, queries: Sequence[Query]) -> list[IntArray | None]:
-        """The corpus rows each query may return, sorted; None where it may return any."""
+        """The corpus rows each query may return, sorted; None if it may return any."""
         return [None if query.candidates is None else self.corpus.rows(query.candidates) for query in queries]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ NO_WORD = "no word of the query is in any passage: bm25 finds nothing"
 
 @dataclass(frozen=True)
 class WordNotes(Notes):
-    """`languages` : those whose stop words and stemmers were applied, one for each script; only where not English."""
+    """`languages` : those whose stop words and stemmers were applied, one for each script; empty if only English."""
 
     languages: tuple[str, ...] = ()
 

@@ -26,7 +26,7 @@ class Tuned(NamedTuple):
 
     `kind` : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
     chosen or fitted on other questions, while scores on these were known. `variants` : how many were compared, this one
-    included; None where nobody counted. `sets` : reported sets that were in view. `training` : never reported on.
+    included; None if nobody counted. `sets` : reported sets that were in view. `training` : never reported on.
     """
 
     system: str
@@ -176,7 +176,7 @@ class Retriever(Component, ABC):
         self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them."""
+        """The rankings of `retrieve_batch`, with the `steps` that led to them if the system records these."""
         rankings = self.retrieve_batch(queries, max(k, self.trace_depth))
         return [
             Trace(ranking.top(k), self.steps(query, ranking)) for query, ranking in zip(queries, rankings, strict=True)
@@ -184,7 +184,7 @@ class Retriever(Component, ABC):
 
     @property
     def trace_depth(self) -> int:
-        """The hits that a trace looks at, where the last step is a limit beyond k."""
+        """The number of hits that a trace reads, if the last step is a limit beyond k."""
         return 1
 
     def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
@@ -259,7 +259,7 @@ class Pipeline(Retriever):
         return [ranking.top(k) for ranking in last.apply(queries, [ranking.top(last.depth) for ranking in rankings])]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Prepare the retriever, then every stage: through one query, or all where a stage encodes what it finds."""
+        """Prepare the retriever, then every stage: with one query, or with all if a stage encodes texts."""
         self.retriever.prepare(queries)
         if any(stage.encodes for stage in self.stages):
             self.retrieve_batch(queries, 1)

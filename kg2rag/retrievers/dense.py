@@ -156,7 +156,7 @@ def by_columns(
 
 
 def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
-    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 where these do not differ."""
+    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 if these are equal."""
     if low is None:
         low = values.min(initial=np.inf)
     if high is None:

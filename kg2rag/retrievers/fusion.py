@@ -126,7 +126,7 @@ class Method(ABC):
         """The contribution as a formula of the part "{name} {part}"."""
 
     def join(self, contributions: FloatArray) -> FloatArray:
-        """(n_rankings, n_rows) contributions, NaN where a ranking lacks a row -> (n_rows,) scores: their sum."""
+        """(n_rankings, n_rows) contributions, NaN for a row that a ranking lacks -> (n_rows,) scores: their sum."""
         return np.asarray(np.nan_to_num(contributions, nan=0.0).sum(axis=0))
 
     def formula(self, fused: Sequence[FusedRanking]) -> PerStage:
@@ -187,7 +187,7 @@ class ScaledMaximum(ScaledSum):
 class FusedRanking(NamedTuple):
     """A ranking as it enters a fusion; every array is (n_rows,), of the rows of all rankings together.
 
-    `labels` : the stages of its hits in the fused ranking. `contributions`, `score_parts` : NaN where it lacks a row.
+    `labels` : the stages of its hits in the fused ranking. `contributions`, `score_parts` : NaN for missing rows.
     `stage_codes` : of each row, which of `labels` it has.
     """
 
@@ -218,7 +218,7 @@ def _fused_ranking(
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, numbered from the second on where one is repeated.
+    """The names; a repeated one is numbered from its second place on.
 
     >>> unique_names(["dense", "bm25", "dense"])
     ['dense', 'bm25', 'dense 2']
@@ -277,7 +277,7 @@ def fuse_rankings(
 
 
 def _sources(fused: Sequence[FusedRanking], rankings: Sequence[Ranking]) -> dict[str, str]:
-    """Label of a fused ranking -> where its hits were searched."""
+    """Label of a fused ranking -> the source of its hits."""
     source_of: dict[str, str] = {}
     for fused_ranking, ranking in zip(fused, rankings, strict=True):
         source_of |= zip(fused_ranking.labels, map(sources(ranking).__getitem__, ranking.stages), strict=True)

@@ -28,7 +28,7 @@ class LinksEntities:
 
     @cached_property
     def entity_linker(self) -> Any:
-        """The linker itself; None where that is allowed and none is given."""
+        """The linker itself; None if the component has none."""
         return linking.of(self.linker, self.kb)
 
     def workloads(self, queries: Sequence[Query]) -> list[Workload]:

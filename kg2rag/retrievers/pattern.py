@@ -90,7 +90,7 @@ class Pattern(Retriever):
     """Fuzzy, partial and exact matching of names.
 
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
-    best-matching key; strength is 2 for the same name, 1 + the term's share of the name where it is part of one, else
+    best-matching key; strength is 2 for the same name, 1 + the term's share of the name if it is part of one, else
     the similarity. `score_parts`: the best similarity and strength, the number of terms matched, and as "term 1" and so
     on the strength of each; the notes list the terms and for each hit the terms of the corpus that matched.
 
@@ -298,7 +298,7 @@ def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def slashed(text: str) -> tuple[str, str] | None:
-    """The expression of `/…/` or `/…/i` and "i" where it folds case; None for what is none, such as a path.
+    """The expression of `/…/` or `/…/i` and "i" if it folds case; None for any other text, such as a path.
 
     >>> slashed("/use[A-Z]/i"), slashed("/usr/lib(x/")
     (('use[A-Z]', 'i'), None)

@@ -83,7 +83,7 @@ def parameters(name: str) -> dict[str, object]:
 
 
 def colour(name: str) -> str | None:
-    """The colour of a system in plots: `COLOUR` of its file; None where it has none or no system is so called."""
+    """The colour of a system in plots: `COLOUR` of its file; None if it has none, or for an unknown system."""
     if name not in SYSTEMS.entries:
         return None
     return getattr(sys.modules[SYSTEMS.entry(name).__module__], "COLOUR", None)
@@ -108,7 +108,7 @@ def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
 
 
 def label(system: object) -> str:
-    """What a system is called where nobody names it: its name in the catalogue, else its class; of several, joined."""
+    """The default name of a system: its name in the catalogue, else its class; of several, joined."""
     members = getattr(system, "retrievers", ())
     if members:
         return "+".join(map(label, members))

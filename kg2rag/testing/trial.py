@@ -22,7 +22,7 @@ BLOCK_QUERIES = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """`kb` is None where a system that was built elsewhere is tested with queries of its user."""
+    """`kb` is None for a system that was built elsewhere, which is tested with queries of its user."""
 
     system: Retriever
     queries: Sequence[Query]
@@ -48,7 +48,7 @@ class Trial:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """The passages of the corpus; empty where it is not known."""
+        """The passages of the corpus; empty if it is unknown."""
         return frozenset(() if self.kb is None else self.kb.corpus.ids)
 
 
@@ -115,7 +115,7 @@ def differing(
 ) -> Iterator[tuple[str, str]]:
     """The name of each system that ranks otherwise in another process, and the first query for which it does.
 
-    Yields nothing where a class cannot be imported there, as one that a notebook defines.
+    Yields nothing if a class cannot be imported there, as one that a notebook defines.
     """
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -135,7 +135,7 @@ def differing(
 
 
 def main() -> None:
-    """Retrieve with the systems that come in, and print their rankings; none where a class is unknown here."""
+    """Retrieve with the systems that come in, and print their rankings; none if a class is unknown here."""
     try:
         systems, queries, k = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (our parent's, of a moment ago)
     except (ImportError, AttributeError):

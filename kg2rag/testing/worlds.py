@@ -86,7 +86,7 @@ def queries() -> list[Query]:
 
 
 def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
-    """All in the first world; every third ordinary one in the others, none where candidates would be unknown."""
+    """All in the first world; every third ordinary one in the others, none if candidates would be unknown."""
     if world == FIRST:
         return queries()
     if len(kb.corpus) < N_PASSAGES:

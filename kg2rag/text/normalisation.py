@@ -153,7 +153,7 @@ class JoinedTexts:
         return np.searchsorted(self.starts, places, side="right") - 1
 
     def words(self) -> Words:
-        """The words of the normal forms, and where they stand in the texts as written."""
+        """The words of the normal forms, and their places in the texts as written."""
         pieces = {char: plain(char) for char in self._characters}
         folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
         starts, ends = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2).T

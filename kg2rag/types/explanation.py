@@ -177,7 +177,7 @@ def _path_line(triple: Triple) -> str:
 
 
 def stage_label(ranking: StagedHits, stage: str) -> str:
-    """A stage and, if it has another name, where its hits were searched: "seed, from dense"."""
+    """A stage and, if it has another name, the source of its hits: "seed, from dense"."""
     source = sources(ranking)[stage]
     return stage if source == stage else f"{stage}, from {source}"
 

@@ -191,7 +191,7 @@ class StagedHits(Protocol):
 
 
 def sources(ranking: StagedHits) -> dict[str, str]:
-    """Stage -> where its hits were searched; the stage's name if the ranking does not record it."""
+    """Stage -> the source of its hits; the stage's name if the ranking does not record it."""
     return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
 
 

@@ -17,7 +17,7 @@ Offsets = NDArray[np.int64]
 
 
 def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
-    """(n_rows + 1,) where the entries of each row begin, given the row of every entry, in any order.
+    """(n_rows + 1,) the place of the first entry of each row, given the row of every entry, in any order.
 
     >>> offsets(np.array([2, 0, 2]), 4).tolist()
     [0, 1, 1, 3, 3]
@@ -46,7 +46,7 @@ def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntA
 
 
 def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
-    """The positions of the entries of some rows, row by row in the order given, and where in `rows` each one's row is.
+    """The positions of the entries of some rows, row by row in the order given, and the place in `rows` of each.
 
     >>> positions, which = gather(np.array([0, 2, 2, 3]), np.array([2, 0]))
     >>> positions.tolist(), which.tolist()

@@ -28,7 +28,7 @@ from kg2rag.types import Corpus, IntArray, Triple
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
-    """Entities, the triples between them and the passages that name them; immutable, equal where the contents are.
+    """Entities, the triples between them and the passages that name them; immutable, equal if the contents are.
 
     Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*), a triple in the
     order given, a passage by its row in the corpus. Make one with `build` or `load`. No method changes the graph: those

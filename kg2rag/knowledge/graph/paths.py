@@ -115,7 +115,7 @@ def _breadth_first(
 
 
 def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
-    """(n_entities,) the triples between each entity and the nearest seed; -1 where there are more than `hops`.
+    """(n_entities,) the triples between each entity and the nearest seed; -1 if there are more than `hops`.
 
     `allowed` : (n_passages,) the passages whose triples may be walked, None for all; those of no passage always may.
     """
@@ -127,7 +127,7 @@ def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed:
 
 
 def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None) -> IntArray:
-    """(n_passages,) the least hop among the entities that a passage names; -1 where none was reached, or not allowed.
+    """(n_passages,) the least hop among the entities that a passage names; -1 if none was reached or it is not allowed.
 
     `entities` are hops, (n_entities,), as from `entity_hops`.
     """
@@ -173,7 +173,7 @@ class Components:
 
 
 class Tree(NamedTuple):
-    """A spanning tree as a depth-first walk: edge numbers, the root first, and where each one's parent is, or -1."""
+    """A spanning tree as a depth-first walk: edge numbers, the root first, and the position of each parent, or -1."""
 
     edges: list[int]
     parents: list[int]

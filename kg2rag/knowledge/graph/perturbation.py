@@ -149,7 +149,7 @@ def swap_labels(numbers: list[NDArray[np.integer]], random: np.random.Generator)
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
     Members are ordered by `numbers`, columns of (n,), the most important first, equal ones at random; they swap places
-    in a cycle with their neighbours, `GROUP` at a time. Only a single member stays where it is.
+    in a cycle with their neighbours, `GROUP` at a time. Only a single member keeps its place.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))

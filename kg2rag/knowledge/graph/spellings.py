@@ -45,7 +45,7 @@ def plain_key(name: str) -> str:
 
 
 def compound_key(key: str) -> str:
-    """A plain key without its spaces, so that "book keeping" is "bookkeeping"; the key itself where that is risky.
+    """A plain key without its spaces, so that "book keeping" is "bookkeeping"; the key itself if that is risky.
 
     >>> compound_key("spider man"), compound_key("1 5 million"), compound_key("a part")
     ('spiderman', '1 5 million', 'a part')

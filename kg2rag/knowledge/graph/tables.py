@@ -1,6 +1,6 @@
 """An `Extraction` and its corpus -> the tables of a knowledge graph: triples as columns, and adjacency.
 
-Two names are one entity where `text.normalise` makes them equal. A name that normalises to nothing ("++") is
+Two names are one entity if `text.normalise` makes them equal. A name that normalises to nothing ("++") is
 its own stripped spelling. Entities are numbered by first appearance: the source's entity records, then the ends of the
 triples, then the mentions.
 """
@@ -29,7 +29,7 @@ class TripleTable(Columns):
     """The triples as columns, (n_triples,) each.
 
     Heads and tails are codes of entities, relations and descriptions of the graph's, 0 for no description; passages are
-    corpus rows, -1 where none states the triple; strengths are in (0, 10], confidences in (0, 1].
+    corpus rows, -1 if none states the triple; strengths are in (0, 10], confidences in (0, 1].
     """
 
     heads: Codes

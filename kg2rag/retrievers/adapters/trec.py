@@ -88,7 +88,7 @@ def _parse_line(line: str, where: str) -> tuple[str, tuple[int, str, float]]:
 
 
 def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
-    """Rankings of a loaded run, one a query, empty where the file has no line. Their rows count the run's own ids."""
+    """Rankings of a loaded run, one a query, empty if the file has no line. Their rows index the ids of the run."""
     rankings = []
     ids: list[str] = []
     row_of: dict[str, int] = {}

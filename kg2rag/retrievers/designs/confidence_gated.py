@@ -1,4 +1,4 @@
-"""Query -> the best dense hits, joined by passages of related entities where the confidence is high enough.
+"""Query -> the best dense hits, joined by passages of related entities if the confidence is high enough.
 
 The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs: every default but
 one, the confidence, the scores and the gate. Ours:
@@ -47,7 +47,7 @@ ALIASES = DesignAliases(
         ("minGraphScore", "min_graph_score", ""),
         ("minConfidence", "min_confidence", ""),
         ("enabled, graphExpansion.enabled, useGraph", "use_graph", ""),
-        ("fullTextSearch", "vector", "False where there is no vector index"),
+        ("fullTextSearch", "vector", "False if there is no vector index"),
         ("vectorResults, graphResults, expansionSkipped", "GateNotes", "vector_results, graph_results, warning"),
         ("entitiesRecognized", "GateNotes.entities", ""),
         ("maxTokens", "ContextFormatter.passage_tokens", "of the context"),
@@ -89,7 +89,7 @@ class GateNotes(Notes):
 @ALIASES
 @dataclass(frozen=True)
 class ConfidenceGated(LinksEntities, Retriever):
-    """Dense hits, joined by passages of related entities where the `confidence` allows it.
+    """Dense hits, joined by passages of related entities if the `confidence` is high enough.
 
     A graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the confidence, the
     entities recognised, and as `warning` why the graph was not used.
@@ -104,7 +104,7 @@ class ConfidenceGated(LinksEntities, Retriever):
     hops : how far related entities may be, 1 to 3; the strength of a path is its weakest.
     passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
         is 1, as in the design, and is used if there are no vectors.
-    vector : False where there is no vector index: BM25, squashed, finds the text hits.
+    vector : False if there is no vector index; BM25, squashed, then finds the text hits.
     use_graph : False returns only the text hits, and links nothing.
     linker : finds the query's entities, an object or a name of `retrievers.linking.LINKERS`: the design's capitalised
         and quoted phrases, and in a query without any, as one in lower case, every name.

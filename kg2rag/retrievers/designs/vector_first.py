@@ -242,7 +242,7 @@ class TypedLinker:
     limit: int
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query, in the linker's order; ParameterError where the graph's entities lack a type."""
+        """The links of each query, in the linker's order; ParameterError: no entity has one of the types."""
         graph, linker = self.kb.graph, self.linker
         if self.types is None or not graph.n_entities:
             return [links[: self.limit] for links in linker.link_batch(queries)]

@@ -49,7 +49,7 @@ class Linker(Protocol):
     """Anything that links a batch of queries."""
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query, surest first, each entity once; an empty list where it names none."""
+        """The links of each query, surest first, each entity once; an empty list if it names none."""
         ...
 
 

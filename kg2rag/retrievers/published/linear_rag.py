@@ -244,7 +244,7 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def _restart(
         self, active: Mapping[int, Activation], cosines: FloatArray, bonus: FloatArray, mask: IntArray | None
     ) -> FloatArray:
-        """(n_nodes,) where a walk starts, sum 1."""
+        """(n_nodes,) the restart distribution of a walk, of sum 1."""
         graph = tri_graph(self.kb)
         restart: FloatArray = np.zeros(graph.walk.n_nodes)
         rows = np.arange(graph.n_passages) if mask is None else mask

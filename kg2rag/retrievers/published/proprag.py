@@ -79,7 +79,7 @@ class PathSearch(WalkOrDense[bool]):
     def search(self, vector: Matrix, similar: FloatArray) -> dict[Chain, float]:
         """The chains of a query, all lengths together, and their scores.
 
-        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf where one may not be used.
+        `vector`: (dim,). `similar`: (n_triples,) cosines of the query and the triples; -inf for one not allowed.
         """
         beam: dict[Chain, float] = {(triple,): float(similar[triple]) for triple in _highest(similar, self.seeds)}
         chains = dict(beam)
@@ -102,7 +102,7 @@ class PathSearch(WalkOrDense[bool]):
         return scores
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
-        """The chain with one more triple, which goes on from where the last one led and names a new entity."""
+        """The chain with one more triple, which shares the end of the chain and names a new entity."""
         table, links = self.kb.graph.triples, self.kb.graph.adjacency
         ends = np.stack([table.heads[list(chain)], table.tails[list(chain)]], axis=1)
         slots = gather(links.indptr, np.setdiff1d(ends[-1], ends[:-1]))[0]
@@ -150,7 +150,7 @@ class PathSearch(WalkOrDense[bool]):
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
-        """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
+        """(n_queries, n_triples) cosines of the queries and the triples; -inf for a triple that no candidate states."""
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
             if mask is not None:
@@ -158,7 +158,7 @@ class PathSearch(WalkOrDense[bool]):
         return similar
 
     def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
-        """(n_passages,) the score of each passage's best chain, -inf where it has none, and those chains."""
+        """(n_passages,) the score of each passage's best chain, -inf if it has none, and those chains."""
         passages = self.kb.graph.triples.passages
         scores = np.full(len(self.kb.corpus), -np.inf)
         usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))

@@ -169,7 +169,7 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
 
 
 class RerankingStage(Stage):
-    """A stage that scores texts with a reranker, the default one where `reranker` is None; see `Rerank`."""
+    """A stage that scores texts with a reranker, the default one if `reranker` is None; see `Rerank`."""
 
     kb: KnowledgeBase
     reranker: Any

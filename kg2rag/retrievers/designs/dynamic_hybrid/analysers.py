@@ -50,7 +50,7 @@ class Analyser(Protocol):
     """Anything that weighs a batch of queries."""
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """One analysis a query, in order; raises where a query cannot be analysed, and names it."""
+        """One analysis a query, in order; an error names the query that cannot be analysed."""
         ...
 
 
@@ -174,7 +174,7 @@ class LearnedAnalyser:
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
-        """Read what `save` wrote; DataError where the file has other features or shapes than this version."""
+        """Read what `save` wrote; DataError: the file has other features or shapes than this version."""
         with reading(path, "Fit the analyser anew."):
             record = read_json(Path(path))
             for name, value in MADE_FOR.items():
@@ -209,7 +209,7 @@ class ChainAnalyser:
     analysers: tuple[Analyser, ...]
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The whole batch by the first analyser; where that fails, query by query."""
+        """The whole batch by the first analyser; query by query if that fails."""
         first, *following = self.analysers
         try:
             return first.analyse(queries)

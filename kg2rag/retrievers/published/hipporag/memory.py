@@ -60,7 +60,7 @@ class PhraseTable:
     facts : triples of normalised parts, each once in the corpus, by first statement; what is encoded is their repr.
     ends : (n_facts, 2) phrases.
     statements : triples of one passage each, as spelled. fact_of, rows : (n_statements,) the fact of each, and the
-        corpus row; -1 where no passage states it.
+        corpus row; -1 if no passage states it.
     """
 
     phrases: list[str]
@@ -112,7 +112,7 @@ class PhraseTable:
 
     @cached_property
     def specificity(self) -> FloatArray:
-        """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 where none has."""
+        """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 if none has."""
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
 
     def stated_in(self, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -217,7 +217,7 @@ class PhraseGraph:
         return sources[~is_loop], targets[~is_loop], weights[~is_loop]
 
     def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
-        """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
+        """Corpus row -> the nodes on a shortest way there from a start, over the heaviest of parallel edges.
 
         It explains a hit, whose score adds up all walks. `mask` : the passages that may be entered; None for all.
         """

@@ -73,10 +73,10 @@ class KG2RAGOfficial(VectorRetriever):
     Python's sets. Over any other graph it is their method on other triples, and `remark` records it.
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that trees kept; its parts are `node`, the
-    score by which the code lists passages, and where a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
+    score by which the code lists passages, and if a tree chose it, its rank from 1 (`tree`) and score (`reranker`).
 
     Each departure from the paper can be undone by its name in `paper`. Under "all" it chooses as `Expand >> Organise`.
-    By the paper, or our reading where it is silent [ours]:
+    By the paper, or by our reading if it is silent [ours]:
 
     - expansion: breadth-first over the triples. The code follows triple ends that are exactly a passage's title, and
       takes all passages of that title.
@@ -135,14 +135,14 @@ class KG2RAGOfficial(VectorRetriever):
 
     @property
     def remark(self) -> str:
-        """That its triples are not what the released code reads, for tables; empty where they are."""
+        """A note for tables that its triples are not those that the released code reads; "" if they are."""
         if self.kb.extraction.raw is not None:
             return ""
         source = type(self.kb.source).__name__  # only the class: its repr may name folders
         return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and, where a bi-encoder will read them, the tree strings."""
+        """Encode the queries, and the tree strings if a bi-encoder reads them."""
         super().prepare(queries)
         if isinstance(self.scorer, BiEncoder):
             self.retrieve_batch(queries, 1)

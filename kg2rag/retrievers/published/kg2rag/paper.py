@@ -141,7 +141,7 @@ def select_passages(
 ) -> Chosen:
     """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8.
 
-    A tree with more passages than there are places gives its first ones; it ends the choice where `whole`.
+    A tree with more passages than there are places gives its first ones; if `whole`, it ends the choice.
     """
     chosen: Chosen = {}
     for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
@@ -214,7 +214,7 @@ class Organise(RerankingStage):
     """Keeps and orders passages by the spanning trees of their triples.
 
     After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
-    its path leads from the heaviest edge of its tree to its own; its parts are `cosine` and, where a tree gave it,
+    its path leads from the heaviest edge of its tree to its own; its parts are `cosine` and, if a tree gave it,
     `tree` (the tree's rank, from 1) and `reranker` (the tree's score).
 
     Parameters

@@ -53,7 +53,7 @@ def mentions(question: str, name: str) -> bool:
 def mentioned_names(question: str, titles: Iterable[str], triples: Sequence[Triple]) -> list[str]:
     """The titles and ends of triples that the question mentions, and what follows from those.
 
-    One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
+    One pass in order: if a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
     is_mentioned = partial(mentions, question)
