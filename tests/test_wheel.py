@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kg2rag.compute import Store
+
 ROOT = Path(__file__).resolve().parent.parent
 
 pytestmark = pytest.mark.slow
@@ -89,8 +91,11 @@ def test_the_installed_command_lists_the_systems(installed: Path, tmp_path: Path
     assert "mention_ppr" in run(installed, tmp_path, "kg2rag", "systems")
 
 
-def test_the_installed_command_compares_from_an_empty_directory(installed: Path, tmp_path: Path) -> None:
-    table = run(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,dense")
+def test_the_installed_command_compares_from_an_empty_directory(
+    installed: Path, tmp_path: Path, session_store: Store
+) -> None:
+    store = {"KG2RAG_STORE": str(session_store.root)}  # with the vectors of the bundled set
+    table = run(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,dense", **store)
     assert "bundled, pooled: 116 questions, 210 passages" in table
     assert (tmp_path / "reports" / "bundled" / "report.html").is_file()
 

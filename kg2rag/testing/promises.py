@@ -17,7 +17,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, describe_query, difference
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types import Hit, Query, Ranking, canonical_order, for_stage
+from kg2rag.types import FloatArray, Hit, Query, Ranking, canonical_order, for_stage
 from kg2rag.types.explanation import terms_of
 
 Promise = Callable[[Trial], Iterator[str]]
@@ -44,7 +44,8 @@ def of_ranking(trial: Trial, query: Query, ranking: Ranking) -> Iterator[tuple[s
     yield from _order(ranking)
     for hit in ranking:
         yield from _of_hit(trial, query, hit)
-        yield from _formula(ranking, hit)
+    if ranking.notes.formula:
+        yield from _formula(ranking)
 
 
 def _of_rows(ranking: Ranking, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -76,30 +77,33 @@ def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
         yield "stages and paths", f"the path of {hit.passage_id} cites a passage that the corpus lacks"
 
 
-def _formula(ranking: Ranking, hit: Hit) -> Iterator[tuple[str, str]]:
-    """The formula of the notes must give the score of a hit."""
-    if not ranking.notes.formula:
-        return
-    formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
+def _formula(ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """The formula of the notes must give the score of each hit."""
     try:
-        score = worked_out(ranking, hit)
+        scores = worked_out(ranking)
     except Exception as error:  # noqa: BLE001
-        yield "formula", f"{formula} cannot be worked out: {error}"
+        yield "formula", f"{ranking.notes.formula!r} cannot be worked out: {error}"
         return
-    if not np.isclose(score, hit.score, rtol=1e-6, atol=1e-12):
-        yield "formula", f"{formula} gives {score!r}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
+    for i in np.flatnonzero(~np.isclose(scores, ranking.scores, rtol=1e-6, atol=1e-12)).tolist():
+        hit = ranking[i]
+        formula = f"{hit.passage_id}: {for_stage(ranking.notes.formula, hit.stage)!r}"
+        yield "formula", f"{formula} gives {scores[i]}, and the score is {hit.score!r} of {dict(hit.score_parts)}"
 
 
-def worked_out(ranking: Ranking, hit: Hit) -> float:
-    """What the formula of the hit's stage gives: the sum of the terms whose parts the hit has; else ValueError."""
+def worked_out(ranking: Ranking) -> FloatArray:
+    """(n_hits,) for each hit the sum of those terms of its stage's formula whose parts it has; NaN if it has none."""
     import pandas as pd
 
-    parts = {name: f"({float(value)!r})" for name, value in hit.score_parts.items()}
-    terms = [term for term in terms_of(ranking, hit.stage) or () if parts.keys() >= set(term[1::2])]
-    if not terms:
-        raise ValueError(f"no term can be worked out from {dict(hit.score_parts)}")
-    expressions = ["".join(parts.get(piece, piece) for piece in term) for term in terms]
-    return float(pd.eval(" + ".join(expressions).replace("·", "*"), engine="python"))  # type: ignore[arg-type]
+    columns = {f"part{i}": column for i, column in enumerate(ranking.score_parts.values())}
+    symbols = dict(zip(ranking.score_parts, columns, strict=True))
+    codes = np.zeros(len(ranking), np.int8) if ranking.stage_codes is None else ranking.stage_codes
+    scores = np.full(len(ranking), np.nan)
+    for code in np.unique(codes).tolist():
+        for term in terms_of(ranking, ranking.stages[code]) or ():
+            expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
+            values = pd.eval(expression, engine="python", local_dict=columns)
+            scores = np.where((codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores)
+    return scores
 
 
 def answers(trial: Trial) -> Iterator[str]:

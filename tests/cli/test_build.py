@@ -10,9 +10,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from extraction_world import corpus, reply, triples, write_beir
@@ -28,7 +30,9 @@ from llm_server import (
     serving,
     wait_until,
 )
+from typer.testing import CliRunner
 
+from kg2rag.cli import app, main
 from kg2rag.compute import Store
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
@@ -41,10 +45,11 @@ def asked(body: str) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name not in ("stream", "stream_options")}
 
 
-# The same back-off as in earnest, 25 times faster.
-DRIVER = """
+WAIT_SECONDS = 0.02
+"""Before a request is sent again for the first time: a twenty-fifth of that in earnest."""
+DRIVER = f"""
 import openai._base_client
-openai._base_client.INITIAL_RETRY_DELAY = 0.02
+openai._base_client.INITIAL_RETRY_DELAY = {WAIT_SECONDS}
 from kg2rag.cli import main
 main()
 """
@@ -57,23 +62,36 @@ class Builder:
         self.out, self.store, self.server = folder / "graph", Store(folder / "store"), server
         self.data = write_beir(folder / "data", count)
 
-    def start(self, *options: str, extractor: str = "openie") -> subprocess.Popen[str]:
-        given = ["beir", "--path", self.data, "--extractor", extractor, "--out", self.out, *options]
+    def words(self, options: Sequence[object], extractor: str) -> list[str]:
+        given = ["build", "beir", "--path", self.data, "--extractor", extractor, "--out", self.out, *options]
         model = ["--base-url", self.server.url, "--model", "tiny", "--api-key-env", "none", "--timeout", "600"]
-        command = [sys.executable, "-c", DRIVER, "build", *map(str, given)]
-        environment = {**os.environ, "KG2RAG_STORE": str(self.store.root), "COLUMNS": "200", "NO_PROXY": "127.0.0.1"}
+        return list(map(str, given + (model if extractor in ("openie", "kg2rag", "typed") else [])))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"KG2RAG_STORE": str(self.store.root), "COLUMNS": "200", "NO_PROXY": "127.0.0.1"}
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """In a process of its own, which a test can stop."""
         return subprocess.Popen(
-            command + (model if extractor in ("openie", "kg2rag", "typed") else []),
-            env=environment,
+            [sys.executable, "-c", DRIVER, *self.words(options, "openie")],
+            env=os.environ | self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def build(self, *options: str, extractor: str = "openie") -> subprocess.CompletedProcess[str]:
-        process = self.start(*options, extractor=extractor)
-        out, err = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    def build(self, *options: object, extractor: str = "openie") -> tuple[int, str, str]:
+        """In this process: the exit code, and what was printed on standard output and standard error."""
+        out, err = StringIO(), StringIO()
+        argv = patch.object(sys, "argv", ["kg2rag", *self.words(options, extractor)])
+        with patch.dict(os.environ, self.environment), argv, redirect_stdout(out), redirect_stderr(err):
+            try:
+                main()
+                code = 0
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        return code, out.getvalue(), err.getvalue()
 
     def failed(self) -> list[dict[str, object]]:
         return [json.loads(line) for line in (self.out / "failed.jsonl").read_text().splitlines()]
@@ -98,6 +116,11 @@ class Builder:
 def faulty(share: float) -> Fault:
     """All but "slow", which only a time-out ends; tests/compute/test_llm.py has it."""
     return at_random(share, seed=4, faults=tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow"))
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", WAIT_SECONDS)
 
 
 @pytest.fixture
@@ -144,9 +167,9 @@ def test_faults_and_kills_lose_double_and_repeat_nothing(tmp_path: Path, moment:
             clear(server)
             frozen.clear()
             on_the_way |= set(server.paid) - builder.kept(server)
-        codes = [builder.build("--concurrency", "16").returncode]
+        codes = [builder.build("--concurrency", "16")[0]]
         while codes[-1] == 3 and len(codes) < 8:
-            codes.append(builder.build("--concurrency", "16", "--retry-failed").returncode)
+            codes.append(builder.build("--concurrency", "16", "--retry-failed")[0])
         asked_twice = {body for body, times in server.paid.items() if times > 1}
         faults = server.requests.total() - server.paid.total()
     assert (codes[0], codes[-1]) == (3, 0)
@@ -169,21 +192,21 @@ def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None
         _, err = process.communicate()
         assert (process.returncode, builder.kept(server)) == (130, set(server.paid))
         assert "the same command continues" in err
-        assert builder.build().returncode == 0
+        assert builder.build()[0] == 0
         assert set(server.paid.values()) == {1}
 
 
 def test_a_build_with_failures_names_them_and_writes_a_graph_only_where_that_is_allowed(tmp_path: Path) -> None:
     with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
         builder = Builder(tmp_path, server, 4)
-        done = builder.build()
-        assert done.returncode == 3
-        assert "1 of 4 passages failed, the first: 'p2', entities: output:" in done.stderr
+        code, _, err = builder.build()
+        assert code == 3
+        assert "1 of 4 passages failed, the first: 'p2', entities: output:" in err
         (failed,) = builder.failed()
         assert [failed[name] for name in ("passage_id", "call", "kind", "tries")] == ["p2", "entities", "output", 1]
         with pytest.raises(FileNotFoundError, match=r"failed\.jsonl.*--retry-failed"):
             SavedGraph(builder.out)
-        assert builder.build("--allow-failed").returncode == 3
+        assert builder.build("--allow-failed")[0] == 3
     graph = KnowledgeGraph.load(builder.out, corpus(4))
     assert graph.n_triples == 6
     assert graph.notes["failed passages, whose triples are missing or incomplete"] == 1
@@ -198,9 +221,9 @@ def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
         builder = Builder(tmp_path, server, 4)
         builder.build()
         before = server.requests.total()
-        assert builder.build().returncode == 3
+        assert builder.build()[0] == 3
         assert server.requests.total() == before  # an unusable answer is not asked for again unasked
-        assert builder.build("--retry-failed").returncode == 0
+        assert builder.build("--retry-failed")[0] == 0
         again = server.bodies[before:]
         graph = SavedGraph(builder.out).extract(corpus(4))
     assert ["Note 2" in last_message(body) for body in again] == [True, True]  # its entities, then its triples
@@ -211,10 +234,10 @@ def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
 def test_a_typed_graph_is_built_by_its_schema(tmp_path: Path, server: ChatServer) -> None:
     builder, schema = Builder(tmp_path, server, 3), tmp_path / "schema.toml"
     for extractor, said in (("typed", "schema.toml does not exist"), ("openie", "--schema is for --extractor typed")):
-        assert said in builder.build("--schema", schema, extractor=extractor).stderr
+        assert said in builder.build("--schema", schema, extractor=extractor)[2]
     assert not server.requests
     schema.write_text('relation_types = ["lives in"]')
-    assert builder.build("--schema", schema, extractor="typed").returncode == 0
+    assert builder.build("--schema", schema, extractor="typed")[0] == 0
     assert SavedGraph(builder.out).extract(corpus(3)).triples == triples(3)[1::2]
     assert read_about(builder.out).notes["dropped: triples of a relation outside the schema"] == 3
 
@@ -223,22 +246,22 @@ def test_a_plan_sends_nothing_and_counts_what_is_stored(tmp_path: Path, server: 
     builder = Builder(tmp_path, server, 6)
     builder.build("--limit", "2")
     sent = server.requests.total()
-    plan = builder.build("--plan", "--prompt-price", "1", "--completion-price", "2")
+    _, plan, _ = builder.build("--plan", "--prompt-price", "1", "--completion-price", "2")
     assert server.requests.total() == sent == 4
-    assert "6 passages, style openie, model tiny: 8 calls, about" in plan.stdout
-    assert "cost about 0.00;" in plan.stdout
+    assert "6 passages, style openie, model tiny: 8 calls, about" in plan
+    assert "cost about 0.00;" in plan
 
 
 def test_a_wrong_address_ends_the_build_at_once(tmp_path: Path) -> None:
     with serve(first("404", 99)) as server:
-        done = Builder(tmp_path, server, 30).build("--concurrency", "1")
-        assert (done.returncode, server.requests.total() < 5) == (2, True)
-    assert "HTTP 404" in done.stderr
+        code, _, err = Builder(tmp_path, server, 30).build("--concurrency", "1")
+        assert (code, server.requests.total() < 5) == (2, True)
+    assert "HTTP 404" in err
 
 
 def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: Path, server: ChatServer) -> None:
     builder = Builder(tmp_path, server, 5)
-    assert builder.build(extractor="mentions").returncode == 0
+    assert builder.build(extractor="mentions")[0] == 0
     read, made = (
         KnowledgeBase.build(corpus(5), source, store=builder.store).graph
         for source in (f"graph({builder.out})", "mentions")
@@ -256,9 +279,5 @@ def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: 
     ],
 )
 def test_what_does_not_go_together_is_said(options: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
-
-    from kg2rag.cli import app
-
     with pytest.raises(ValueError, match=message):
         CliRunner().invoke(app, ["build", "bundled", *options], catch_exceptions=False)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -26,17 +26,6 @@ COMPARE = (
 )
 
 
-def kg2rag(arguments: str, store: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One command in a separate process."""
-    return subprocess.run(
-        [sys.executable, "-m", "kg2rag", *arguments.split()],
-        env={**os.environ, "KG2RAG_STORE": str(store), "COLUMNS": "100", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def store(session_store: Store) -> Path:
     return session_store.root
@@ -44,11 +33,35 @@ def store(session_store: Store) -> Path:
 
 @pytest.fixture(scope="module")
 def compared(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """One comparison on the bundled set: the process and the folder it wrote."""
+    """One comparison on the bundled set, in a separate process: the process and the folder it wrote."""
     out = tmp_path_factory.mktemp("results") / "first"
-    done = kg2rag(f"{COMPARE} --out {out}", store)
+    done = subprocess.run(
+        [sys.executable, "-m", "kg2rag", *COMPARE.split(), "--out", str(out)],
+        env={**os.environ, "KG2RAG_STORE": str(store), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done, out
+
+
+@pytest.fixture
+def run(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[int, str]]:
+    """Run a command in this process: its exit code, and its lines on standard error."""
+    monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
+    monkeypatch.setenv("KG2RAG_STORE", str(store))
+    monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
+
+    def start(arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["kg2rag", *arguments.split()])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return int(stopped.value.code or 0), capsys.readouterr().err
+
+    return start
 
 
 def test_the_score_table_has_the_mean_of_each_system_and_metric(compared: tuple[object, Path]) -> None:
@@ -108,21 +121,10 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
 def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
-    store: Path,
-    tmp_path: Path,
-    arguments: str,
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Callable[[str], tuple[int, str]], arguments: str, message: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
-    monkeypatch.setenv("KG2RAG_STORE", str(store))
-    monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
-    monkeypatch.setattr(sys, "argv", ["kg2rag", *arguments.split()])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    error = capsys.readouterr().err
-    assert stopped.value.code == 2
+    code, error = run(arguments)
+    assert code == 2
     assert error.startswith("Error: ")
     assert message in error
     assert len(error.splitlines()) == 1
@@ -136,29 +138,36 @@ def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
     ],
 )
 def test_what_is_missing_for_a_system_is_said_without_blaming_a_question(
-    store: Path, arguments: str, said: str, tmp_path: Path
+    run: Callable[[str], tuple[int, str]], arguments: str, said: str
 ) -> None:
-    done = kg2rag(f"compare bundled {arguments} --out {tmp_path}", store, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
-    assert done.returncode == 2
-    first, *notes = done.stderr.splitlines()
+    code, error = run(f"compare bundled {arguments} --out out")
+    assert code == 2
+    first, *notes = error.splitlines()
     assert said in first
     assert all(note.endswith("failed as it was prepared: indexes, vectors, a first question.") for note in notes)
-    assert "q001" not in done.stderr
+    assert "q001" not in error
 
 
-def test_a_comparison_that_is_replaced_is_named_before(compared: tuple[object, Path], store: Path) -> None:
-    copy = compared[1].parent / "copy"
+def test_a_comparison_that_is_replaced_is_named_before(
+    compared: tuple[object, Path], run: Callable[[str], tuple[int, str]], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
     shutil.copytree(compared[1], copy)
-    first = kg2rag(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}", store)
-    assert first.returncode == 0
-    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from " in first.stderr
+    code, error = run(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}")
+    assert code == 0
+    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from " in error
 
 
-def test_with_debug_a_mistake_is_a_traceback(store: Path) -> None:
-    done = kg2rag("compare nothing", store, KG2RAG_DEBUG="1")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback")
-    assert "ValueError: Unknown dataset 'nothing'" in done.stderr
+def test_with_debug_a_mistake_is_a_traceback(
+    run: Callable[[str], tuple[int, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KG2RAG_DEBUG", "1")
+    with pytest.raises(ValueError, match="'nothing'") as raised:
+        run("compare nothing")
+    sys.excepthook(raised.type, raised.value, raised.tb)  # as Python does where nothing catches it
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert "ValueError: Unknown dataset 'nothing'" in error
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kg2rag.cli import main
 from kg2rag.cli.printing import print_json, print_line, print_table
+from kg2rag.compute import Store
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
 CONTROLS = {*map(chr, range(32)), *map(chr, range(127, 160)), "\u202e"} - {"\n", "\t"}
@@ -43,7 +43,12 @@ def test_a_line_a_table_and_json_hold_no_control_character(capsys: pytest.Captur
     ],
 )
 def test_a_folder_of_hostile_names_and_texts_steers_no_terminal(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, session_store: object
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    session_store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
@@ -51,13 +56,10 @@ def test_a_folder_of_hostile_names_and_texts_steers_no_terminal(
     (folder / "other.txt").write_text(f"Charles built an engine of brass.{ESCAPE}")
     (folder / f"bad.md{ESCAPE}").write_bytes(b"\xff\xfe\x00")
     (folder / f"worse{ESCAPE}.pdf").write_bytes(b"no PDF")
-    done = subprocess.run(
-        [sys.executable, "-m", "kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)],
-        env={**os.environ, "KG2RAG_STORE": str(session_store.root)},  # type: ignore[attr-defined]
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == code, done.stderr
-    assert not CONTROLS & set(done.stdout + done.stderr)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
+    monkeypatch.setattr(sys, "argv", ["kg2rag", *(word.replace("DOCUMENTS", str(folder)) for word in arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert (stopped.value.code or 0) == code
+    assert printed(capsys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.types import Corpus
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
@@ -35,11 +37,34 @@ def means(result: kg2rag.Comparison) -> dict[str, float]:
     return dict(zip(result.scores["system"], result.scores["mean"], strict=True))
 
 
+def test_bm25_and_dense_score_the_first_hits_of_ten_questions_as_in_the_runs_that_are_kept(shared_data: Path) -> None:
+    data = kg2rag.load("musique", path=shared_data / "musique-100")
+    queries = data.queries[:10]
+    runs = {name: trec.load(KEPT / "musique-100" / "runs" / f"{name}.trec.gz") for name in ("bm25", "dense")}
+    hits = {name: [run[query.id][:10] for query in queries] for name, run in runs.items()}
+    ids = {id_ for hits_of_query in hits["dense"] for id_, _ in hits_of_query}
+    few = Corpus.from_passages([passage for passage in data.corpus if passage.id in ids])
+    among_hits = [
+        replace(query, candidates=tuple(id_ for id_, _ in hits_of_query))
+        for query, hits_of_query in zip(queries, hits["dense"], strict=True)
+    ]
+    dense = Dense(KnowledgeBase.build(few, embedder=SentenceEncoder(dtype="float32")))
+    found = {
+        "bm25": BM25(KnowledgeBase.build(data.corpus)).retrieve_batch(queries, 10),
+        "dense": dense.retrieve_batch(among_hits, 10),
+    }
+    for name, rankings in found.items():
+        for ranking, hits_of_query in zip(rankings, hits[name], strict=True):
+            assert ranking.passage_ids == [id_ for id_, _ in hits_of_query]
+            assert ranking.scores == pytest.approx([score for _, score in hits_of_query], rel=1e-4)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "loader", "folder", "options"),
     [
         ("docs", "beir", "domains/anthropic-docs", {"split": "dev"}),
-        pytest.param("musique-100", "musique", "musique-100", {}, marks=pytest.mark.full),
+        ("musique-100", "musique", "musique-100", {}),
     ],
 )
 def test_a_set_is_found_now_as_in_the_runs_that_are_kept(

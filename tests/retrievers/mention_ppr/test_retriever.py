@@ -117,7 +117,7 @@ def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: di
 
 def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
     ranking = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5)
-    assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist()
+    assert worked_out(ranking).tolist() == ranking.scores.tolist()
     assert ranking.hit(4).score_parts["least walk"] == ranking.hit(3).score
     assert [hit.score_parts.get("place") for hit in ranking] == [None, None, None, 1, 2]
 
@@ -235,4 +235,4 @@ def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     assert part.notes.reach == 2
     assert [hit.passage_id for hit in part if hit.stage == "walk"] == ["p0", "p1"]
     assert [str(triple) for triple in part.hit(2).path] == ["Ed Wood -[mentions]-> Tim Burton"]
-    assert [worked_out(part, hit) for hit in part] == part.scores.tolist()
+    assert worked_out(part).tolist() == part.scores.tolist()
