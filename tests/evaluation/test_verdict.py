@@ -137,10 +137,10 @@ def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
 
 def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent() -> None:
     yes = 0
-    for seed in range(7, 287, 7):
+    for seed in range(7, 147, 7):
         graphs = {f"g{i}": Sometimes(0.5, seed + i, "graph") for i in range(1, 5)}
         yes += compared(60, text=Sometimes(0.5, seed), **graphs).verdict().answer == "yes"
-    assert yes <= 5  # of 40 at .05 more are found once in seventy times
+    assert yes <= 3  # of 20 at .05 more are found once in sixty times
 
 
 @pytest.mark.parametrize("shift", [-0.4, 0.0, 0.13, 0.5])
