@@ -101,7 +101,7 @@ def worked_out(ranking: Ranking) -> FloatArray:
     for code in np.unique(codes).tolist():
         for term in terms_of(ranking, ranking.stages[code]) or ():
             expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
-            values = pd.eval(expression, engine="python", local_dict=columns)
+            values = np.asarray(pd.eval(expression, engine="python", local_dict=columns), dtype=np.float64)
             scores = np.where((codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores)
     return scores
 
