@@ -148,6 +148,8 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
     vectors = [_numbers(item.embedding) for item in items]
     if len({len(vector) for vector in vectors}) > 1:
         raise ValueError("embeddings of different lengths")
+    if not all(vector.any() for vector in vectors):
+        raise ValueError("an embedding of zeros, which has no direction")
     return np.stack(vectors)[_order([item.index for item in items])]
 
 

@@ -13,9 +13,9 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasPath, BaseModel, Field, NonNegativeInt
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, NonNegativeInt
 
 from kg2rag.compute.endpoint import MAX_REPLY_BYTES, Endpoint, EndpointError, Exchange
 from kg2rag.llm.replies import CompletionError, Failure, Prices, Reply, cost_of
@@ -108,6 +108,16 @@ def token_limit(body: Body) -> int | None:
     return max(limits, default=None)
 
 
+def _joined_parts(content: Any) -> Any:
+    """The text of an answer that is a list of parts; what the model thought is none."""
+    if not isinstance(content, list):
+        return content
+    return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
+
+
+Content = Annotated[str | None, BeforeValidator(_joined_parts)]
+
+
 def _at(*path: str | int) -> Any:
     return Field(default=None, validation_alias=AliasPath(*path))  # type: ignore[arg-type]
 
@@ -116,7 +126,7 @@ class _Answer(BaseModel):
     """The first choice of a chat completion."""
 
     message: dict[str, Any] = Field(validation_alias=AliasPath("choices", 0, "message"), exclude=True)
-    text: str | None = _at("choices", 0, "message", "content")
+    text: Content = _at("choices", 0, "message", "content")
     refusal: str | None = _at("choices", 0, "message", "refusal")
     finish_reason: str | None = _at("choices", 0, "finish_reason")
     prompt_tokens: NonNegativeInt | None = _at("usage", "prompt_tokens")
@@ -127,7 +137,7 @@ class _Event(BaseModel):
     """An event of a streamed chat completion; the last choice of a stream has the reason why it ends."""
 
     error: Any = None
-    content: str | None = _at("choices", 0, "delta", "content")
+    content: Content = _at("choices", 0, "delta", "content")
     refusal: str | None = _at("choices", 0, "delta", "refusal")
     finish_reason: str | None = _at("choices", 0, "finish_reason")
     usage: dict[str, Any] | None = None

@@ -39,8 +39,9 @@ and are not among them."""
 UNSPACED = SYLLABLES + KATAKANA
 CAPITALS = _class_of(lambda char: unicodedata.category(char) == "Lu", (0x370, 0x2BFF))
 """Greek, Cyrillic, Armenian, Georgian and other capitals, and those of Latin beyond its extensions A and B."""
-INVISIBLE = "\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-"""Soft hyphens, joiners, marks of direction and variants: they lay a text out, and belong to no word."""
+INVISIBLE = "\u00ad\u034f\u061c\u0640\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+"""Soft hyphens, joiners, marks of direction and variants, Arabic's stretched line: they lay a text out, and
+belong to no word."""
 _CASELESS = re.compile(
     "[\u05d0-\u1095\u1100-\u139f\u1680-\u18af\u2d80-\u2ddf\u3041-\ua4cf\ua800-\uaaff\uabc0-\ud7ff\uf900-\ufaff]"
 )

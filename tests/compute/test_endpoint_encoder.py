@@ -142,6 +142,7 @@ REFUSED = {
     "null for numbers": (reply(items([0, 1, 2], [VECTORS[0], VECTORS[1], None])), "no embeddings"),
     "of other lengths": (reply(items([0, 1, 2], [[1.0], [1.0, 2.0], [1.0]])), "lengths"),
     "no base64": (reply(items([0, 1, 2], ["?!", "AAAA", "AAAA"])), "base64"),
+    "zeros": (reply(items([0, 1, 2], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])), "zeros"),
     "for each token": (reply(items([0, 1, 2], [[row, row] for row in VECTORS])), "pooling"),
 }
 

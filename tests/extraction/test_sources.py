@@ -137,6 +137,6 @@ def test_a_union_of_one_or_of_what_is_no_source_is_refused(given: Any) -> None:
 def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(json.dumps({"docs": []}))
-    assert SOURCES.build(f"openie({file})+cooccurrence+mentions+subkgs({file}, raw=true)") == CombinedExtractor(
-        (HippoRAGOpenIE(file), Cooccurrence(), Mentions(), KG2RAGSubgraphs(file, raw=True))
+    assert SOURCES.build(f"openie({file})+cooccurrence+mentions+subkgs({file})") == CombinedExtractor(
+        (HippoRAGOpenIE(file), Cooccurrence(), Mentions(), KG2RAGSubgraphs(file))
     )

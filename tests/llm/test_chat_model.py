@@ -28,7 +28,7 @@ from kg2rag.compute import Store
 from kg2rag.compute.keyed_file import DamagedEntryWarning
 from kg2rag.llm import ChatModel, Completion, CompletionError, Failure, Spending, Usage
 from kg2rag.llm.chat_model import ask_each, name_of, unusable
-from kg2rag.llm.client import AdaptedRequestWarning
+from kg2rag.llm.client import AdaptedRequestWarning, read_answer
 from kg2rag.llm.replies import json_in, quoted, without_reasoning
 from kg2rag.types import Query
 
@@ -155,6 +155,16 @@ def test_a_stream_with_its_end_mark_is_whole_whatever_becomes_of_its_connection(
 def test_answers_are_not_streamed_where_the_body_says_so(server, ask_model):
     ask_model(server, extra={"stream": False}).complete("p")
     assert [(body["stream"], "stream_options" in body) for body in server.bodies] == [(False, False)]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_of_an_answer_in_parts_the_text_is_read_and_the_thinking_is_not(is_stream):
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Halina"}]
+    choice = {"finish_reason": "stop", "delta" if is_stream else "message": {"role": "assistant", "content": parts}}
+    content = json.dumps({"choices": [choice]})
+    if is_stream:
+        content = f"data: {content}\n\ndata: [DONE]\n\n"
+    assert read_answer(content.encode(), events=is_stream).text == "Halina"
 
 
 @pytest.mark.parametrize(

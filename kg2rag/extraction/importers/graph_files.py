@@ -1,7 +1,7 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
 GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), SIF (Cytoscape), Pajek's
-.net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's import, Gephi, Neptune, KGX).
+.net, JSON in `json_graph`, and tables of nodes and edges (APOC, Neo4j's import, Gephi, Neptune, KGX, ArangoDB).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _GEXF = "http://www.gexf.net/1.2draft"
 _TABLE_OF_EDGES = re.compile(r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE)
 _TABLES_OF_NODES = ("nodes", "node", "vertices", "entities")
 TABLES = (".csv", ".tsv", ".txt")
+_TABLES_OF_EDGES = (*TABLES, ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class GraphFile(FileSource):
     Parameters
     ----------
     path : a .graphml, .gexf, .gml, .sif, .net, .json, .jsonl, .cx or .cyjs file, a table of APOC, or a table of edges
-        with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv beside city_edges.tsv.
+        (or JSON Lines of edges) with the nodes in another one beside it: nodes.csv beside edges.csv, city_nodes.tsv
+        beside city_edges.tsv.
     """
 
     kind: ClassVar[str] = "graphml-6"
@@ -76,6 +78,8 @@ class GraphFile(FileSource):
 
 def read_graph(file: Path) -> nx.Graph:
     """The graph in a file, by its suffix; GraphML where the suffix says nothing."""
+    if nodes_file(file) is not None:
+        return read_tables(file)
     return READERS.get(file.suffix.lower(), read_graphml)(file)
 
 
@@ -208,7 +212,7 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
 def nodes_file(edges: Path) -> Path | None:
     """The table of nodes beside one of edges, whose name differs in one word; None where there is none."""
     word = _TABLE_OF_EDGES.search(edges.stem)
-    if word is None or edges.suffix.lower() not in TABLES:
+    if word is None or edges.suffix.lower() not in _TABLES_OF_EDGES:
         return None
     names = [edges.stem[: word.start()] + nodes + edges.stem[word.end() :] for nodes in _TABLES_OF_NODES]
     file_names = [f"{name}{edges.suffix}".casefold() for name in names]
@@ -234,9 +238,10 @@ def read_tables(file: Path) -> nx.Graph:
 
 def _filled_rows(file: Path) -> list[Record]:
     """The rows of a table without their blank cells; "_start:id" of APOC is "_start"."""
+    records = read_jsonl(file) if file.suffix.lower() == ".jsonl" else read_delimited(file, delimiter_of(file))
     rows: list[Record] = []
-    for _, record in read_delimited(file, delimiter_of(file)):
-        rows.append({_apoc_column(name): value for name, value in record.items() if value})
+    for _, record in records:
+        rows.append({_apoc_column(name): value for name, value in record.items() if value not in ("", None)})
     return rows
 
 
@@ -246,6 +251,8 @@ def _apoc_column(name: str) -> str:
 
 def is_graph_file(file: Path) -> bool:
     """Whether a file holds nodes and edges, and no table of triples; for JSON and tables, the contents decide."""
+    if nodes_file(file) is not None:
+        return True
     suffix = file.suffix.lower()
     if suffix == ".json":
         return graph_of_json(read_json_values(file), file) is not None
@@ -255,7 +262,7 @@ def is_graph_file(file: Path) -> bool:
         return is_part(first) or (not is_triple and graph_of_json(first, file) is not None)
     if suffix in TABLES:
         _, first = next(read_delimited(file, delimiter_of(file)), (0, {}))
-        return {"_id", "_start", "_end"} <= set(map(_apoc_column, first)) or nodes_file(file) is not None
+        return {"_id", "_start", "_end"} <= set(map(_apoc_column, first))
     return suffix in READERS
 
 

@@ -159,14 +159,14 @@ class MicrosoftGraphRAG(FileSource):
         """
         notes: Counter[str] = Counter()
         files = self.files()
-        units = {row.unquoted("id"): row.string("text") for row in _rows(files["text_units"], ["id"], ["text"])}
+        units = {row.unquoted("id"): row.string("text") for row in _rows(files["text_units"], "id", "text")}
         chunks = ChunkMap.of(units, corpus, files["text_units"], notes)
         entities = []
-        for row in _rows(files["entities"], [], ["title", "text_unit_ids"]):
+        for row in _rows(files["entities"], "title", "text_unit_ids"):
             entity = Entity(row.unquoted("title", "name"), row.unquoted("type"), row.unquoted("description"))
             entities.append((entity, row.strings("text_unit_ids")))
         relations = []
-        for row in _rows(files["relationships"], [], ["source", "target", "text_unit_ids"]):
+        for row in _rows(files["relationships"], "source", "target", "text_unit_ids"):
             relation = Relation(
                 head=row.unquoted("source"),
                 name=row.unquoted(*NAMES),
@@ -179,15 +179,11 @@ class MicrosoftGraphRAG(FileSource):
         return extraction_of(entities, relations, chunks, notes)
 
 
-def _rows(file: Path, filled: list[str], present: list[str]) -> Iterator[Row]:
-    """The rows of a table with the columns `present`, and `filled` ones, which are not blank."""
+def _rows(file: Path, *columns: str) -> Iterator[Row]:
+    """The rows of a table; DataError if it lacks one of these columns."""
     table = read_parquet(file)
-    for name in (*filled, *present):
+    for name in columns:
         if name not in table.column_names and not (name == "title" and "name" in table.column_names):
             raise DataError(f"{file}: no column {name!r}. It has {', '.join(table.column_names)}.")
     for number, record in enumerate(table.to_pylist(), start=1):
-        row = Row(file, number, record)
-        for name in filled:
-            if not row.unquoted(name):
-                wrong(file, number, name, record.get(name), "a string that is not blank")
-        yield row
+        yield Row(file, number, record)

@@ -2,9 +2,8 @@
 
 The file is one JSON object, `{"docs": [{"title", "text", "passage", "extracted_entities", "extracted_triples"}, …]}`;
 `title` and `text` are missing in some versions, and count before `passage` in others. A document is a chunk, see
-`exported`. Theirs: lists
-that are not three long, and exact duplicates within a document, are dropped. Ours: so are triples with a blank or non-
-string part, and the extracted entities, unused in HippoRAG 2, become mentions.
+`exported`. Theirs: lists that are not three long, and exact duplicates within a document, are dropped. Ours: so are
+triples with a blank or non-string part, and the extracted entities, unused in HippoRAG 2, become mentions.
 """
 
 from __future__ import annotations
@@ -30,20 +29,17 @@ class HippoRAGOpenIE(FileSource):
     Parameters
     ----------
     path : the file, such as openie_results_ner_gpt-3.5-turbo-1106.json.
-    partial : count documents that the corpus lacks, instead of raising; at least one must match even so.
     """
 
     kind: ClassVar[str] = "openie"
     wanted: ClassVar[str] = "HippoRAG's openie_results_*.json"
 
-    partial: bool = False
-
     def extract(self, corpus: Corpus) -> Extraction:
         """The file's triples and entities, in the file's order.
 
         Passages of equal contents all get them; of a document that holds several passages, those that have the most of
-        the names. `notes` counts what was dropped, how documents were found, and passages that the file lacks.
-        DataError for a document that the corpus lacks (unless `partial`), none that it has, or a malformed record.
+        the names. `notes` counts what was dropped, how documents were found, those that the corpus lacks and passages
+        that the file lacks. DataError for no document that the corpus has, or a malformed record.
         """
         content = read_json(self.path)
         documents = content.get("docs") if isinstance(content, dict) else None
@@ -51,7 +47,8 @@ class HippoRAGOpenIE(FileSource):
             raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         notes: Counter[str] = Counter()
         records = {f"record {n}": self._checked(document, n) for n, document in enumerate(documents, start=1)}
-        chunks = self._chunks(records, corpus, notes)
+        texts = {record: document["passage"] for record, document in records.items()}
+        chunks = ChunkMap.of(texts, corpus, self.path, notes)
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for record, document in records.items():
@@ -74,21 +71,7 @@ class HippoRAGOpenIE(FileSource):
         for field in ("extracted_triples", "extracted_entities"):
             if not isinstance(document.get(field), list):
                 wrong(self.path, number, field, document.get(field), "a list")
-        checked: Mapping[str, Any] = document
-        return checked
-
-    def _chunks(self, records: Mapping[str, Mapping[str, Any]], corpus: Corpus, notes: Counter[str]) -> ChunkMap:
-        """The passages of each document; DataError for a document without any, unless `partial`."""
-        texts = {record: document["passage"] for record, document in records.items()}
-        chunks = ChunkMap.of(texts, corpus, self.path, notes)
-        for record, document in records.items():
-            if not (chunks.rows[record] or self.partial):
-                title = document.get("title") or document["passage"].partition("\n")[0]
-                raise DataError(
-                    f"{self.path}, {record} ({title!r}) is no passage of the corpus. "
-                    "Load the corpus it was made from, or allow it with partial=True."
-                )
-        return chunks
+        return dict(document)
 
 
 def is_openie(file: Path) -> bool:

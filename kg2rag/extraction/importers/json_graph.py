@@ -152,10 +152,12 @@ def _is_edge(value: Any) -> bool:
         return False  # a path of Neo4j, or a segment of one, holds nodes and edges
     if isinstance(value.get("labels"), list):
         return False  # a node of Neo4j may have a property "start"
-    inner = value["data"] if _has_object(value, "data") else value
-    ends = [column for field in ("head", "tail") for column in columns_of(field, _columns(inner))[:1]]
-    has_objects = _has_object(value, "data", "properties", "attributes") or _has_object(inner, *ends)
-    return value.get("type") in EDGE_TYPES or (len(ends) == 2 and has_objects)
+    if value.get("type") in EDGE_TYPES:
+        return True
+    if _has_object(value, "data"):
+        return has_ends(value["data"])
+    ends = [column for field in ("head", "tail") for column in columns_of(field, _columns(value))[:1]]
+    return has_ends(value) and _has_object(value, "properties", "attributes", *ends)
 
 
 def _is_node(value: Any) -> bool:
@@ -165,6 +167,11 @@ def _is_node(value: Any) -> bool:
     if isinstance(value.get("labels"), list) and _has_object(value, "properties"):
         return True
     return value.get("type") in NODE_TYPES or (_has_object(value, "data") and "id" in value["data"])
+
+
+def has_ends(value: Any) -> bool:
+    """Whether a record has a column for its head and one for its tail."""
+    return isinstance(value, Mapping) and all(columns_of(field, _columns(value)) for field in ("head", "tail"))
 
 
 def is_part(value: Record) -> bool:

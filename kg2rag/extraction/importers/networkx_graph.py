@@ -43,16 +43,10 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     statements: list[tuple[int, Statement]] = []
     mentions: list[Mention] = []
     for head, tail, row in _edges(graph):
-        if row.record.get("kind") == "mention" or head in passages or tail in passages:
-            # An undirected graph may have its passage first.
-            entity, passage = (tail, head) if head in passages else (head, tail)
-            mentions += _mentions(row, names.get(entity), passages.get(passage))
+        if row.record.get("kind") == "mention" or not passages.keys().isdisjoint((head, tail)):
+            mentions += _mentions(row, (head, tail), names, passages)
         elif head in names and tail in names:
-            # A relation of ours is as it was written, with its blanks.
-            relation = str(row.record["relation"]) if row.record.get("kind") == "triple" else row.relation
-            notes[NO_RELATION] += not relation
-            statement = row.statement(names[head], relation, names[tail], str(row.record.get("passage_id", "")))
-            statements.append((_whole_number(row, "order"), statement))
+            statements.append((_whole_number(row, "order"), _statement(row, names[head], names[tail], notes)))
         else:
             notes["edges of blank entities, left out"] += 1
     statements.sort(key=itemgetter(0))  # networkx walks edges node by node
@@ -60,11 +54,25 @@ def extraction_of_networkx(graph: nx.Graph) -> Extraction:
     return Extraction(triples, _further_mentions(mentions, triples), tuple(entities.values()), notes)
 
 
-def _mentions(row: Row, entity: str | None, passage_id: str | None) -> list[Mention]:
+def _statement(row: Row, head: str, tail: str, notes: Counter[str]) -> Statement:
+    """The triple of an edge; a relation of ours is as it was written, with its blanks."""
+    relation = row.relation
+    if row.record.get("kind") == "triple":
+        relation = str(row.record["relation"])
+    notes[NO_RELATION] += not relation
+    return row.statement(head, relation, tail, str(row.record.get("passage_id", "")))
+
+
+def _mentions(
+    row: Row, ends: tuple[Hashable, Hashable], names: Mapping[Hashable, str], passages: Mapping[Hashable, str]
+) -> list[Mention]:
     """The mentions that an edge counts; DataError unless it is of their kind, between an entity and a passage."""
-    if row.record.get("kind") != "mention" or entity is None or passage_id is None:
+    entity, passage = ends
+    if entity in passages:  # an undirected graph may have its passage first
+        passage, entity = ends
+    if row.record.get("kind") != "mention" or entity not in names or passage not in passages:
         raise DataError(f"{row.file}: needed is an edge of kind 'mention', but its ends are no entity and passage.")
-    return [Mention(entity, passage_id)] * _whole_number(row, "count")
+    return [Mention(names[entity], passages[passage])] * _whole_number(row, "count")
 
 
 def _further_mentions(mentions: list[Mention], triples: Iterable[Triple]) -> tuple[Mention, ...]:

@@ -26,14 +26,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 
 from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers import FileSource
-from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple
 
@@ -44,6 +46,9 @@ _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})",
 _MARKS = " \t\r\n*$>_|`-"
 _LOST_FIRST = r"(?<!\w)\wEND"
 _LOST_LAST = r"END\w(?!\w)"
+_SENTENCES = TypeAdapter(dict[NonNegativeInt, list[TripleTexts]])
+Sentence = tuple[str, int, list[TripleTexts]]
+"""The title, number and triples of a sentence."""
 LONGEST = 100
 """Characters of an end that is still taken for a name."""
 
@@ -149,14 +154,10 @@ class KG2RAGSubgraphs(FileSource):
     Parameters
     ----------
     path : the file, such as subkgs.jsonl.
-    raw : clean nothing: the graph, for every strategy, has the triples letter for letter. Only a triple with a blank
-        end is not in it, for an entity needs a name; in the extraction's `raw`, which there is either way, it is.
     """
 
     kind: ClassVar[str] = "subkgs-3"
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
-
-    raw: bool = False
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
@@ -168,63 +169,48 @@ class KG2RAGSubgraphs(FileSource):
         """
         notes: Counter[str] = Counter()
         rows_at = _rows_by_place(corpus)
-        by_sentence = any(position > 0 for _, position in rows_at)
-        clean_triples: list[Triple] = []
-        raw_triples: list[Triple] = []
         sentences = list(self._sentences({title for title, _ in rows_at}, notes))
         if not sentences:
             raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+        if not any(position > 0 for _, position in rows_at):  # the passages are paragraphs
+            sentences = [(title, 0, facts) for title, _, facts in sentences]
+        raw_triples: list[Triple] = []
         for title, number, facts in sentences:
-            rows = rows_at[title, number if by_sentence else 0]
             notes["triples read"] += len(facts)
-            raw_triples += (Triple(*fact, passage_id=corpus.ids[row]) for row in rows for fact in facts)
-            if not self.raw:
-                clean_triples += _clean_triples(facts, title, rows, corpus, notes)
-        triples = _with_ends(raw_triples, notes) if self.raw else clean_triples
+            raw_triples += (Triple(*fact, corpus.ids[row]) for row in rows_at[title, number] for fact in facts)
+        triples = _clean_triples(sentences, rows_at, corpus, notes)
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
         return Extraction(tuple(triples), notes=notes, raw=tuple(raw_triples))
 
-    def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
+    def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[Sentence]:
         """The sentences of the titles of the corpus: title, number and triples."""
         for line, record in read_jsonl(self.path):
             title = text(record, "title", self.path, line)
             if title not in titles:
                 notes["titles outside the corpus"] += 1
                 continue
-            sentences = record.get("sentences")
-            if not isinstance(sentences, dict):
-                wrong(self.path, line, "sentences", sentences, "an object of sentence numbers")
-            for number, facts in sentences.items():
-                if not number.isdecimal():
-                    wrong(self.path, line, "sentence index", number, "a number from 0")
-                yield title, int(number), self._checked_facts(facts, title, line)
-
-    def _checked_facts(self, facts: Any, title: str, line: int) -> list[TripleTexts]:
-        """The triples of a sentence; DataError where one is not three strings."""
-        if not isinstance(facts, list):
-            wrong(self.path, line, f"sentences of {title!r}", facts, "lists of triples")
-        for fact in facts:
-            if not isinstance(fact, list) or len(fact) != 3 or not all(isinstance(part, str) for part in fact):
-                wrong(self.path, line, f"triple of {title!r}", fact, "three strings")
-        return [(head, relation, tail) for head, relation, tail in facts]
-
-
-def _with_ends(triples: list[Triple], notes: Counter[str]) -> list[Triple]:
-    """The triples without a blank end."""
-    complete = [triple for triple in triples if entity_key(triple.head) and entity_key(triple.tail)]
-    notes["raw triples with a blank end, not in the graph"] = len(triples) - len(complete)
-    return complete
+            try:
+                sentences = _SENTENCES.validate_python(record.get("sentences"))
+            except ValidationError as error:
+                fault = error.errors()[0]
+                place = " ".join(map(str, ("sentences of", repr(title), *fault["loc"])))
+                wrong(self.path, line, place, fault["input"], fault["msg"])
+            yield from ((title, number, facts) for number, facts in sentences.items())
 
 
 def _clean_triples(
-    facts: list[TripleTexts], title: str, rows: list[int], corpus: Corpus, notes: Counter[str]
+    sentences: Sequence[Sentence], rows_at: Mapping[tuple[str, int], list[int]], corpus: Corpus, notes: Counter[str]
 ) -> list[Triple]:
-    """The clean triples of a sentence that is one passage; of another, none can be told to be of one of them."""
-    if len(rows) != 1:
-        notes["dropped: a sentence that is not exactly one passage"] += len(facts)
-        return []
-    cleaned = clean(facts, title, corpus.contents[rows[0]], notes)
-    return [Triple(*fact, passage_id=corpus.ids[rows[0]]) for fact in cleaned]
+    """The clean triples of sentences that are one passage; of another, none can be told to be of one of them."""
+    triples: list[Triple] = []
+    for title, number, facts in sentences:
+        rows = rows_at[title, number]
+        if len(rows) != 1:
+            notes["dropped: a sentence that is not exactly one passage"] += len(facts)
+            continue
+        cleaned = clean(facts, title, corpus.contents[rows[0]], notes)
+        triples += (Triple(*fact, corpus.ids[rows[0]]) for fact in cleaned)
+    return triples
 
 
 def _rows_by_place(corpus: Corpus) -> defaultdict[tuple[str, int], list[int]]:

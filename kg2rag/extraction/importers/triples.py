@@ -16,7 +16,7 @@ from pathlib import Path
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row, Statement, triple_record, triples_of
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of
-from kg2rag.extraction.importers.json_graph import read_json_values
+from kg2rag.extraction.importers.json_graph import has_ends, read_json_values
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
     DataError,
@@ -145,21 +145,32 @@ def _is_one_line(column: str) -> bool:
     return any(columns_of(name, (column,)) for name in FIELDS if name not in ("description", "node_description"))
 
 
-def _json_records(file: Path) -> list[Mapping[str, object]]:
-    """The triples of a JSON file: objects, or lists of head, relation and tail."""
+def _json_records(file: Path) -> list[Record]:
+    """The triples of a JSON file: objects, or lists of head, relation and tail, in lists at any depth."""
     values = read_json_values(file)
-    if isinstance(values, dict):
-        values = next((member for name, member in values.items() if name in ("triples", "triplets")), values)
-    if not isinstance(values, list):
-        raise DataError(f"{file}: a {type(values).__name__} at the top. Give a list of triples, or a graph.")
-    records: list[Mapping[str, object]] = []
-    for number, value in enumerate(values, start=1):
-        if isinstance(value, dict) and isinstance(value.get("triples"), list):
-            passages = {name: value[name] for name in columns_of("passage_id", tuple(value))}
-            records += [{**passages, **_json_record(triple, file, number)} for triple in value["triples"]]
-        else:
-            records.append(_json_record(value, file, number))
+    records = list(_triples_within(values, {}, file))
+    if not records and isinstance(values, list):
+        records = [_json_record(value, file, number) for number, value in enumerate(values, start=1)]
+    if not records:
+        raise DataError(f"{file}: no list of triples, and no graph. A triple is a list of three, or has head and tail.")
     return records
+
+
+def _triples_within(value: object, passage: Record, file: Path) -> Iterator[Record]:
+    """The triples in a value, with the passage of the object that they are in; `passage` is that of the value itself.
+
+    Stanford's CoreNLP has a list of triples in each of its sentences; others have one for each document.
+    """
+    if isinstance(value, Mapping):
+        passage = {**passage, **{name: value[name] for name in columns_of("passage_id", tuple(map(str, value)))}}
+        value = list(value.values())
+    if not isinstance(value, list):
+        return
+    if any(has_ends(triple_record(member)) for member in value):
+        yield from ({**passage, **_json_record(member, file, n)} for n, member in enumerate(value, start=1))
+        return
+    for member in value:
+        yield from _triples_within(member, passage, file)
 
 
 def _json_record(value: object, file: Path, number: int) -> Record:

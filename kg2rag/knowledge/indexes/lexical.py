@@ -26,7 +26,7 @@ from kg2rag.text.normalisation import plain
 from kg2rag.text.scripts import MARKS, UNSPACED, search_text
 from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
-VERSION = 3
+VERSION = 4
 """Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
@@ -75,8 +75,10 @@ class LexicalSettings:
         return terms
 
     def _stem(self, word: str, language: str) -> str:
-        if self.stemmer == "none" or not language:
+        if self.stemmer == "none":
             return word
+        if not language:
+            return plain(word)
         stemmer = stemmer_of(self.stemmer if language == "english" and self.stemmer == "porter" else language)
         stemmed: str = word if stemmer is None else stemmer.stemWord(word)
         return stemmed

@@ -65,13 +65,11 @@ def test_passages_of_equal_contents_all_get_the_triples(tmp_path: Path) -> None:
 OTHER = {"title": "Big Fish", "text": "Another.", "passage": "x", "extracted_entities": [], "extracted_triples": []}
 
 
-def test_a_document_that_the_corpus_lacks_is_an_error_or_counted_where_that_is_asked_for(tmp_path: Path) -> None:
-    file = written(tmp_path, DOCUMENT, OTHER)
-    with pytest.raises(ValueError, match=r"openie\.json, record 2 \('Big Fish'\)"):
-        HippoRAGOpenIE(file).extract(CORPUS)
-    assert HippoRAGOpenIE(file, partial=True).extract(CORPUS).notes["chunks outside the corpus"] == 1
+def test_a_document_that_the_corpus_lacks_is_counted_and_a_file_of_no_other_refused(tmp_path: Path) -> None:
+    found = HippoRAGOpenIE(written(tmp_path, DOCUMENT, OTHER)).extract(CORPUS)
+    assert (found.notes["chunks outside the corpus"], len(found.triples)) == (1, 1)
     with pytest.raises(ValueError, match=r"openie\.json"):
-        HippoRAGOpenIE(written(tmp_path, OTHER), partial=True).extract(CORPUS)
+        HippoRAGOpenIE(written(tmp_path, OTHER)).extract(CORPUS)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +90,11 @@ def test_a_malformed_file_is_an_error_that_says_where(tmp_path: Path, contents: 
         HippoRAGOpenIE(file).extract(CORPUS)
 
 
-def test_the_fingerprint_follows_contents_and_options_and_not_the_place(tmp_path: Path) -> None:
+def test_the_fingerprint_follows_contents_and_not_the_place(tmp_path: Path) -> None:
     one = HippoRAGOpenIE(written(tmp_path, DOCUMENT))
     assert isinstance(one, Extractor)
     (tmp_path / "moved").mkdir()
     assert HippoRAGOpenIE(written(tmp_path / "moved", DOCUMENT)).fingerprint == one.fingerprint
-    assert HippoRAGOpenIE(one.path, partial=True).fingerprint != one.fingerprint
     assert HippoRAGOpenIE(written(tmp_path / "moved", OTHER)).fingerprint != one.fingerprint
 
 

@@ -301,6 +301,23 @@ FILES: dict[str, tuple[str, str]] = {
         json.dumps([{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]),
     ),
     "triples a document": ("a.json", json.dumps([{"passage_id": "", "triples": [triple]} for triple in TRIPLES])),
+    "CoreNLP's sentences": (
+        "a.json",
+        json.dumps(
+            {
+                "docId": "a",
+                "sentences": [
+                    {
+                        "index": n,
+                        "tokens": [{"index": 1, "word": "The", "before": ""}],
+                        "openie": [{"subject": h, "subjectSpan": [0, 2], "relation": r, "object": t}],
+                    }
+                    for n, (h, r, t) in enumerate(TRIPLES)
+                ],
+            }
+        ),
+    ),
+    "triples under the names of documents": ("a.json", json.dumps({f"{n}.md": [t] for n, t in enumerate(TRIPLES)})),
     "a suffix in capitals": ("A.CSV", "head,relation,tail\n" + "".join(",".join(triple) + "\n" for triple in TRIPLES)),
     "KGX, names beside ids": (
         "a.tsv",
@@ -424,6 +441,31 @@ def test_the_nodes_of_a_table_beside_the_edges_are_read(tmp_path: Path, form: st
     before = source.fingerprint
     (tmp_path / nodes).write_text((tmp_path / nodes).read_text().replace("Halina", "Vega"))
     assert graph_of(tmp_path / edges).fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("edge", "node"),
+    [
+        ({"subject": "{h}", "predicate": "{r}", "object": "{t}"}, {"id": "{n}", "name": "{name}"}),  # KGX
+        ({"_from": "x/{h}", "_to": "x/{t}", "type": "{r}"}, {"_id": "x/{n}", "name": "{name}"}),  # ArangoDB
+    ],
+)
+def test_json_lines_of_edges_have_their_nodes_in_a_file_beside_them(
+    tmp_path: Path, edge: dict[str, str], node: dict[str, str]
+) -> None:
+    edges = [{key: form.format(h=h, r=r, t=t) for key, form in edge.items()} for h, t, r in ENDS]
+    nodes = [{key: form.format(n=n, name=name) for key, form in node.items()} for n, name in NAMED.items()]
+    for name, records in (("my_edges.jsonl", edges), ("my_nodes.jsonl", nodes)):
+        (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    triples = graph_of(tmp_path / "my_edges.jsonl").extract(CORPUS).triples
+    assert sorted(map(str, triples)) == [EMPLOYS, STEERS]
+
+
+def test_triples_keep_the_passage_of_the_object_that_holds_them(tmp_path: Path) -> None:
+    documents = [{"passage_id": "p3", "title": "Ida Berg", "triplets": TRIPLES[1:]}]
+    (tmp_path / "a.json").write_text(json.dumps({"model": "m", "docs": documents}))
+    (triple,) = graph_of(tmp_path / "a.json").extract(CORPUS).triples
+    assert (str(triple), triple.passage_id) == (EMPLOYS, "p3")
 
 
 def test_weights_that_only_some_triples_have_are_counted() -> None:
@@ -565,7 +607,7 @@ def test_how_nodes_are_named_is_counted() -> None:
         ("a.csv", "who,does,whom\nMarek Lund,steers,Halina\n", ["a.csv", "who, does, whom", "subject"]),
         ("a.tsv", "Marek Lund\tsteers\tHalina\n" * 2, ["a.tsv", "Marek Lund, steers, Halina", "header"]),
         ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}', ["a.json", "edge 1", "tail"]),
-        ("a.json", '{"facts": 3}', ["a.json", "dict"]),
+        ("a.json", '{"facts": 3}', ["a.json", "head"]),
         ("a.json", '{"nodes": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
         ("a.json", '{"nodes": [{"id": 1, "label": "a"}, {"id": 1, "label": "b"}], "links": [[1, "r", 1]]}', ["a", "b"]),
         ("a.cx2", '[{"CXVersion": "2.0"}, {"nodes": [3]}]', ["a.cx2"]),

@@ -103,6 +103,14 @@ def test_terms_are_lower_case_words_stemmed_as_asked(changed: dict[str, Any], te
 
 
 @pytest.mark.parametrize(
+    ("written", "asked"),
+    [("Αθήνα", "ΑΘΗΝΑ"), ("كِتَابُ", "كتاب"), ("الســـفينة", "السفينة"), ("סֵפֶר", "ספר"), ("Φέρι", "φερι")],
+)
+def test_a_word_of_a_script_without_a_language_is_found_with_other_accents(written: str, asked: str) -> None:
+    assert LexicalSettings().terms(written) == LexicalSettings().terms(asked)
+
+
+@pytest.mark.parametrize(
     "wrong", [{"k1": -0.1}, {"b": -0.1}, {"b": 1.1}, {"variant": "bm26"}, {"stemmer": "lovins"}], ids=str
 )
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import kg2rag
 from kg2rag import Corpus, KnowledgeBase, Passage, Query, Ranking, ScoreFunction
 from kg2rag.retrievers.adapters import Recorded, trec
 from kg2rag.testing.promises import worked_out
+from kg2rag.types import corpus_of
 
 CORPUS = Corpus.from_passages(Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy")))
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
@@ -80,10 +81,20 @@ HITS = {"query_id": ["q1", "q1", "q1"], "passage_id": ["a", "c", "b"], "score": 
         pd.DataFrame(HITS | {"score": ["0.1", "0.9", "0.5"]}),
         pd.DataFrame(HITS | {"rank": [0, 0, 0]}),
         pd.DataFrame(HITS | {"rank": ["10", "2", "3"]}),
+        pd.DataFrame(HITS | {"docid": [0, 1, 2], "rank": [2, 0, 1]}).rename(
+            columns={"passage_id": "docno"}
+        ),  # PyTerrier
     ],
 )
 def test_a_frame_of_any_library_is_ordered_by_rank_or_by_score(frame: object) -> None:
     assert Recorded.of(frame, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5), ("a", 0.1)]}
+
+
+def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
+    frame = pd.DataFrame({"qid": [1.0, 1.0], "docno": [7.0, 8.0], "score": [0.1, 0.9]})
+    corpus = corpus_of([{"id": 7, "text": "a"}, {"id": 8, "text": "b"}])
+    assert Recorded.of(frame, corpus).run == Recorded.of({1: {8.0: 0.9, 7.0: 0.1}}, corpus).run
+    assert Recorded.of(frame, corpus).run == {"1": [("8", 0.9), ("7", 0.1)]}
 
 
 @pytest.mark.parametrize("column", ["score", "rank"])
