@@ -17,7 +17,7 @@ from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
-from kg2rag.types.coerce_corpus import plain
+from kg2rag.types.coerce_corpus import python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "qid", "q_id", "query-id"),
@@ -87,7 +87,7 @@ class Recorded(Retriever):
             return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
         if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
-        run = {str(plain(query_id)): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
+        run = {str(python_value(query_id)): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
         return cls._of_hits(run, corpus, name or "run", frozenset(queries))
 
     @classmethod
@@ -213,10 +213,10 @@ def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
 def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
     """The id and score of a hit, (id, score) or only the id."""
     if not isinstance(hit, tuple):
-        return str(plain(hit)), 1.0 / rank
+        return str(python_value(hit)), 1.0 / rank
     if len(hit) != 2:
         raise TypeError(f"the ranking of {query!r} has {hit!r}, which is no passage id and no (id, score).")
-    passage_id = str(plain(hit[0]))
+    passage_id = str(python_value(hit[0]))
     score = float(hit[1])
     if not math.isfinite(score):
         raise ValueError(f"the ranking of {query!r} has the score {score} for {passage_id!r}; give a number.")
@@ -244,7 +244,7 @@ def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
             place = f"query {row['query_id']!r}, passage {row['passage_id']!r}"
             raise ValueError(f"run {name!r}, {place}: {column} is {row[column]}; give a number.")
         frame = frame.assign(**{column: numbers})
-    return frame.assign(query_id=[str(plain(query)) for query in frame["query_id"]])
+    return frame.assign(query_id=[str(python_value(query)) for query in frame["query_id"]])
 
 
 def _frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
