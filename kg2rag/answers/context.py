@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,11 @@ from kg2rag.answers.graph_block import Dropped, graph_block
 from kg2rag.answers.graph_context import GraphContext, graph_context, one_line, reached
 from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.system_parts import knowledge_bases
+from kg2rag.retrievers.system_parts import knowledge_bases, workloads
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
 from kg2rag.types.notes import json_value
@@ -69,42 +70,29 @@ class FormattedContext:
 
 
 class _Pieces:
-    """The pieces of a context within a budget.
-
-    A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
-    never joins across white space, that is exact; if the whole costs more than its pieces, the last ones go.
-    """
+    """A graph block and the pieces below it, each added if the whole text stays within the budget."""
 
     def __init__(self, block: FormattedContext, budget: int, counter: TokenCounter) -> None:
+        self.text, self.tokens, self.graph_context = block.text, block.tokens, block.graph_context
         self.budget, self.counter = budget, counter
-        self.texts, self.names = [block.text], [""]
-        self.citations: list[Citation | None] = [None]
+        self.citations: list[Citation] = []
         self.dropped = list(block.dropped)
-        self.tokens = counter.count([block.text])[0]
 
-    def add(self, piece: str, name: str, separator: str, citation: Citation | None = None) -> bool:
-        """Add a piece if it fits; a piece that does not is dropped under its name."""
-        text = f"{separator}{piece}" if self.texts[-1] else piece
-        tokens = self.tokens + self.counter.count([text])[0]
+    def add(self, piece: str, name: str, separator: str) -> bool:
+        """Add a piece, after a separator unless it is the first text; one that does not fit is dropped by its name."""
+        text = separator.join(filter(None, (self.text, piece)))
+        tokens = self.counter.count([text])[0]
         if tokens > self.budget:
             self.dropped.append(Dropped(name, "budget"))
             return False
-        self.tokens = tokens
-        self.texts.append(text)
-        self.names.append(name)
-        self.citations.append(citation)
+        self.text, self.tokens = text, tokens
         return True
 
-    def formatted(self, graph_context: GraphContext) -> FormattedContext:
+    def formatted(self) -> FormattedContext:
         """All pieces as one text."""
-        tokens = self.counter.count(["".join(self.texts)])[0]
-        while tokens > self.budget:
-            self.texts.pop()
-            self.citations.pop()
-            self.dropped.append(Dropped(self.names.pop(), "budget"))
-            tokens = self.counter.count(["".join(self.texts)])[0]
-        citations = tuple(citation for citation in self.citations if citation is not None)
-        return FormattedContext("".join(self.texts), tokens, citations, tuple(self.dropped), graph_context)
+        return FormattedContext(
+            self.text, self.tokens, tuple(self.citations), tuple(self.dropped), self.graph_context
+        )
 
 
 def _passage_head(key: str, hit: Hit) -> str:
@@ -115,12 +103,6 @@ def _passage_head(key: str, hit: Hit) -> str:
     if hit.path:
         head += f"\nPath: {'; '.join(one_line(str(triple)) for triple in hit.path)}"
     return head
-
-
-def _citation(key: str, hit: Hit, title: str, query_entities: Collection[str]) -> Citation:
-    """`query_entities` : the entities that the query names."""
-    entity = reached(hit.path, query_entities)
-    return Citation(key, hit.passage_id, title, hit.score, hit.stage, hit.path, entity, len(hit.path))
 
 
 @component
@@ -154,16 +136,22 @@ class ContextFormatter:
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
         """
-        codes, graph = self._codes(entities), self.kb.graph
+        codes = self._codes(entities)
         if not codes:
             return FormattedContext("", 0)
         data = graph_context(self.kb, codes, self.hops, self.max_related)
         text, tokens, dropped = graph_block(data, self.max_related, self.graph_tokens, self._counter)
-        for code in codes if text else []:
+        if text:
+            dropped += self._weaker_relations(codes)
+        return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
+
+    def _weaker_relations(self, codes: Sequence[int]) -> Iterator[Dropped]:
+        """The relations of each entity beyond its strongest."""
+        graph = self.kb.graph
+        for code in codes:
             excess = int(graph.degrees[code]) - self.max_related
             if excess > 0:
-                dropped.append(Dropped(f"{excess} weaker relations of {graph.names[code]}", "limit"))
-        return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
+                yield Dropped(f"{excess} weaker relations of {graph.names[code]}", "limit")
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -173,26 +161,30 @@ class ContextFormatter:
 
         `entities` : described above the passages.
         """
-        return self.below(FormattedContext("", 0), ranking, [self._description(code) for code in self._codes(entities)])
+        pieces = _Pieces(FormattedContext("", 0), self.passage_tokens, self._counter)
+        heading = f"{RELATED_HEADING}{BLOCK_SEPARATOR}"
+        for code in self._codes(entities):
+            text = self._description(code)
+            if pieces.add(f"{heading}{text}", text, BLOCK_SEPARATOR):
+                heading = ""
+        return self._add_passages(pieces, ranking, PASSAGE_SEPARATOR)
 
     def _description(self, code: int) -> str:
         """The name, type and description of an entity."""
         graph = self.kb.graph
         name, type_, description = (one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions))
-        head = f"**{name}** ({type_})" if type_ else f"**{name}**"
-        return f"{head}\n\n{description}" if description else head
+        head = f"**{name}**"
+        if type_:
+            head += f" ({type_})"
+        return BLOCK_SEPARATOR.join(filter(None, (head, description)))
 
-    def below(self, block: FormattedContext, ranking: Ranking, described: Sequence[str] = ()) -> FormattedContext:
-        """The passages of a ranking below a graph block that is within the budget already, as `passages` writes them.
+    def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
+        """The passages of a ranking below a graph block that is within the budget already, as `passages` writes them."""
+        return self._add_passages(_Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR)
 
-        `described` : texts about entities, above the passages.
-        """
-        pieces = _Pieces(block, self.passage_tokens, self._counter)
-        heading = f"{RELATED_HEADING}{BLOCK_SEPARATOR}"
-        for text in described:
-            if pieces.add(f"{heading}{text}", text, BLOCK_SEPARATOR):
-                heading = ""
-        query_entities = {entity.name for entity in ranking.notes.linked or ()}
+    def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:
+        """The context of some pieces and the passages of a ranking, the first of them after a separator."""
+        query_entities = _linked_names(ranking)
         key_of: dict[str, str] = {}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
@@ -201,11 +193,13 @@ class ContextFormatter:
                 pieces.dropped.append(Dropped(hit.passage_id, f"repeats {key_of[words]}"))
                 continue
             key = f"[{len(key_of) + 1}]"
-            separator = BLOCK_SEPARATOR if block.text and not key_of else PASSAGE_SEPARATOR
             text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
-            if pieces.add(text, hit.passage_id, separator, _citation(key, hit, passage.title, query_entities)):
+            if pieces.add(text, hit.passage_id, separator):
                 key_of[words] = key
-        return pieces.formatted(block.graph_context)
+                separator = PASSAGE_SEPARATOR
+                about = (key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
+                pieces.citations.append(Citation(*about, reached(hit.path, query_entities), len(hit.path)))
+        return pieces.formatted()
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -237,14 +231,15 @@ def assemble(
     Raises ValueError: as many rankings as queries are needed, and a block within the budget.
     """
     require("tokens", tokens, int, at_least(1))
-    block_tokens = tokens // GRAPH_BLOCK_DIVISOR if graph_tokens is None else graph_tokens
-    require("graph_tokens", block_tokens, int, at_least(0))
-    if block_tokens > tokens:
-        raise ValueError(f"graph_tokens is {block_tokens}, which is more than the {tokens} tokens of the context.")
+    if graph_tokens is None:
+        graph_tokens = tokens // GRAPH_BLOCK_DIVISOR
+    require("graph_tokens", graph_tokens, int, at_least(0))
+    if graph_tokens > tokens:
+        raise ValueError(f"graph_tokens is {graph_tokens}, which is more than the {tokens} tokens of the context.")
     if len(queries) != len(rankings):
         raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
-    writer = ContextFormatter(kb, graph_tokens=block_tokens, passage_tokens=tokens, hops=hops, counter=counter)
-    if not block_tokens:
+    writer = ContextFormatter(kb, graph_tokens=graph_tokens, passage_tokens=tokens, hops=hops, counter=counter)
+    if not graph_tokens:
         return [writer.passages(ranking) for ranking in rankings]
     entities = _named_entities(kb, queries, rankings)
     return [
@@ -257,17 +252,20 @@ def _named_entities(
     kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking]
 ) -> list[Sequence[str | int]]:
     """The entities that each query names, from its ranking or, if that has none, from the designs' linkers."""
-    entities: list[Sequence[str | int]] = []
-    unlinked = []
-    for position, ranking in enumerate(rankings):
-        entities.append([entity.name for entity in ranking.notes.linked or ()])
-        if ranking.notes.linked is None:
-            unlinked.append(position)
+    entities: list[Sequence[str | int]] = list(map(_linked_names, rankings))
+    unlinked = [position for position, ranking in enumerate(rankings) if ranking.notes.linked is None]
     if unlinked and kb.graph.n_entities:
-        links = linking.of(linking.DESIGN, kb).link_batch([queries[position] for position in unlinked])
-        for position, of_query in zip(unlinked, links, strict=True):
-            entities[position] = [link.entity for link in of_query]
+        linker = linking.of(linking.DESIGN, kb)
+        unlinked_queries = [queries[position] for position in unlinked]
+        announce("Before the graph block", workloads(linker, unlinked_queries))
+        for position, links in zip(unlinked, linker.link_batch(unlinked_queries), strict=True):
+            entities[position] = [link.entity for link in links]
     return entities
+
+
+def _linked_names(ranking: Ranking) -> list[str]:
+    """The entities that the query names, as the system recorded them; none if it recorded nothing."""
+    return [entity.name for entity in ranking.notes.linked or ()]
 
 
 def context(
@@ -286,8 +284,11 @@ def context(
     """
     if isinstance(query, str):
         query = Query("q", query)
-    bases = [kb] if kb is not None else knowledge_bases(system)
-    if len(bases) != 1:
-        raise ValueError(f"{system!r} has {len(bases)} knowledge bases. Give the one to write from: kb=….")
+    if kb is None:
+        bases = knowledge_bases(system)
+        if len(bases) != 1:
+            raise ValueError(f"{system!r} has {len(bases)} knowledge bases. Give the one to write from: kb=….")
+        kb = bases[0]
+    announce("Before the context", workloads(system, [query]))
     rankings = system.retrieve_batch([query], k)
-    return assemble(bases[0], [query], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]
+    return assemble(kb, [query], rankings, tokens=tokens, graph_tokens=graph_tokens, hops=hops)[0]

@@ -117,9 +117,9 @@ def _related(data: GraphContext, entity: ContextEntity) -> list[str]:
         if entity.name in (fact.source, fact.target):
             neighbour, relation = fact.read_from(entity.name)
             is_repeated = entity.name != fact.source and fact.source in names
-            has_weight = fact.strength != UNSTATED and not is_repeated
-            weight = f", weight: {fact.strength:g}" if has_weight else ""
-            texts.append(f"{neighbour} ({relation}{weight})")
+            if fact.strength != UNSTATED and not is_repeated:
+                relation += f", weight: {fact.strength:g}"
+            texts.append(f"{neighbour} ({relation})")
     return texts
 
 

@@ -100,8 +100,9 @@ def graph_context(kb: KnowledgeBase, entities: Sequence[int], hops: int = 1, lim
     for entity in entities:
         for index in _strongest(graph, entity, limit):
             start_of.setdefault(index, entity)
-    walks = _longest_walks(graph, entities, hops, limit) if hops > 1 else []
-    chains = [_chain(kb, walk, start_of) for walk in walks]
+    chains = []
+    if hops > 1:
+        chains = [_chain(kb, walk, start_of) for walk in _longest_walks(graph, entities, hops, limit)]
     facts: dict[tuple[str, str, str], Relationship] = {}
     distance = dict.fromkeys(entities, 0)
     for index, start in start_of.items():
@@ -122,7 +123,9 @@ def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
     """The entity at the end of a path that begins at one of the query's; "" for an empty path."""
     if not path:
         return ""
-    entity = path[0].tail if _begins_at_tail(path, query_entities) else path[0].head
+    entity = path[0].head
+    if _begins_at_tail(path, query_entities):
+        entity = path[0].tail
     for triple in path:
         entity = triple.tail if entity == triple.head else triple.head
     return entity

@@ -16,10 +16,12 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.announcement import announce
 from kg2rag.knowledge.graph.paths import entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.report import plots
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
+from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.cells import visible
 from kg2rag.types import IntArray, QADataset, Question
 
@@ -85,6 +87,7 @@ def graph_reach(kb: KnowledgeBase, data: QADataset, hops: int, linker: Linker | 
     if hops < 0:
         raise ValueError(f"hops must be at least 0, not {hops}.")
     linker = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
+    announce(data.name, workloads(linker, data.queries))
     rows = []
     links_of_queries = linker.link_batch(data.queries)
     masks = kb.candidates(data.queries)

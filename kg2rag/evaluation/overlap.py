@@ -201,7 +201,7 @@ def agreement(
         raise ValueError("No system to ask. Pass at least one, such as {'bm25': BM25(kb)}.")
     data = questions if isinstance(questions, QADataset) else None
     queries = _queries(questions.unjudged if isinstance(questions, QADataset) else questions)
-    announce("These questions" if data is None else data.name, workloads(list(systems.values()), queries))
+    announce("These questions" if data is None else data.name, workloads(systems, queries))
     rankings = {name: system.retrieve_batch(queries, k) for name, system in systems.items()}
     return Agreement(queries, rankings, k, _agreement_per_query(queries, rankings), data)
 

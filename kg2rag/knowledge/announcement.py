@@ -1,4 +1,4 @@
-"""Messages on stderr: what the models of some systems have to read first, and a graph without triples."""
+"""The texts that the models of some systems have to read before the first ranking -> one line about their cost."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, Store, counter_of
 from kg2rag.compute.parallel import LINE_SECONDS
-from kg2rag.knowledge.graph import KnowledgeGraph
 
 MIN_TEXTS = 32  # fewer are read before an estimate would be of use
 TIMED_TEXTS = 16  # that are read to estimate the time of all
@@ -62,45 +61,50 @@ class Workload:
         lacking = list(self.lacking(sample))
         count = round(len(self.texts) * len(lacking) / max(1, len(sample)))
         if count < MIN_TEXTS:
-            return Estimate(self.name, 0)
+            return Estimate()
+        texts = f"{count:,} {self.name}"
         if self.endpoint:
             tokens = sum(map(len, lacking)) / CHARACTERS_PER_TOKEN / len(lacking) * count
-            return Estimate(f"{self.name} sent to {self.endpoint}, about {tokens:,.0f} tokens", count, is_sent=True)
+            return Estimate(sent=f"{texts} are sent to {self.endpoint}, about {tokens:,.0f} tokens")
         timed = lacking[:: max(1, len(lacking) // TIMED_TEXTS)]
         self.read(timed[:1])  # loads the model
         start = time.perf_counter()
         self.read(timed[1:])
         seconds = (time.perf_counter() - start) / (len(timed) - 1) * count
-        return Estimate(f"{self.name}{self.remark(timed)}", count, seconds)
+        return Estimate(seconds, f"{texts}{self.remark(timed)}")
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """How many texts of a kind a model has to read, and the seconds that it takes unless they are sent elsewhere."""
+class Estimate(NamedTuple):
+    """The seconds that models need on this machine, for which texts, and what is sent elsewhere; "" for nothing."""
 
-    texts: str
-    count: int
     seconds: float = 0.0
-    is_sent: bool = False
+    read: str = ""
+    sent: str = ""
 
 
 def announce(title: str, workloads: Iterable[Workload]) -> None:
     """Print in one line, after a title, what models have to read before the first ranking, and how long that takes.
 
-    Nothing is printed if it takes less than `LINE_SECONDS` and nothing is sent to an endpoint. Workloads of one name
-    and size are the same one.
+    Nothing is printed if it takes less than `LINE_SECONDS` and nothing is sent to an endpoint.
     """
-    distinct = {(work.name, len(work.texts)): work for work in workloads if len(work.texts)}
-    included = {(work.includes, len(work.texts)) for work in distinct.values()}
-    estimates = [work.estimate() for key, work in distinct.items() if key not in included]
+    estimates = [work.estimate() for work in _distinct(workloads)]
+    parts = [estimate.sent for estimate in estimates if estimate.sent]
     seconds = sum(estimate.seconds for estimate in estimates)
-    if seconds < LINE_SECONDS and not any(estimate.is_sent for estimate in estimates):
-        return
-    duration = f"{seconds:.0f} seconds"
-    if seconds >= MINUTES_FROM_SECONDS:
-        duration = f"{seconds / 60:.0f} minutes"
-    parts = "; ".join(f"{estimate.count:,} {estimate.texts}" for estimate in estimates if estimate.count)
-    print(f"{title}: models need about {duration} on this machine for {parts}", file=sys.stderr)  # noqa: T201
+    if seconds >= LINE_SECONDS:
+        duration = f"{seconds:.0f} seconds"
+        if seconds >= MINUTES_FROM_SECONDS:
+            duration = f"{seconds / 60:.0f} minutes"
+        texts = "; ".join(estimate.read for estimate in estimates if estimate.read)
+        parts.insert(0, f"models need about {duration} on this machine for {texts}")
+    if parts:
+        print(f"{title}: {'; '.join(parts)}", file=sys.stderr)  # noqa: T201
+
+
+def _distinct(workloads: Iterable[Workload]) -> list[Workload]:
+    """Each workload once, by its name and size, without those that another one includes."""
+    work_of = {(work.name, len(work.texts)): work for work in workloads if len(work.texts)}
+    included = {(work.includes, len(work.texts)) for work in work_of.values()}
+    return [work for key, work in work_of.items() if key not in included]
 
 
 def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -> str:
@@ -108,15 +112,3 @@ def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -
     limit = embedder.describe(store)["max_tokens"]
     n_cut = sum(count > limit for count in counter_of(embedder).count(sample)) if limit else 0
     return f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)" if n_cut else ""
-
-
-def announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
-    """The graph itself; a graph without triples is reported on stderr."""
-    if not graph.n_triples:
-        message = (
-            f"The graph of {source!r:.80} has no triples ({graph.n_entities:,} entities, {graph.n_passages:,} "
-            "passages); strategies that follow triples return nothing from it. Pass another graph to "
-            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'."
-        )
-        print(message, file=sys.stderr)  # noqa: T201
-    return graph

@@ -7,6 +7,7 @@ knowledge base over the same corpus or graph, opens it from there.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.extraction.entity_records import entities_of
 from kg2rag.extraction.mentions.table import FORMAT, TERMS, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
-from kg2rag.knowledge.announcement import Workload, announce_empty
+from kg2rag.knowledge.announcement import Workload
 from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -36,7 +37,7 @@ from kg2rag.text.suggestions import suggest_parameters
 from kg2rag.types import Corpus, IntArray, Matrix, ParameterError, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
-_RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:recommended", "kg2rag.systems")
+_RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:announce_recommended", "kg2rag.systems")
 """By name, as plugins are: a base knows no strategy."""
 ALLOWED = (
     "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file, a "
@@ -141,7 +142,7 @@ class KnowledgeBase:
             graph_io.write_files(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
 
         entry = self.store.entry("graph", key, build)
-        return announce_empty(KnowledgeGraph.load(entry, corpus), source)
+        return _announce_empty(KnowledgeGraph.load(entry, corpus), source)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -354,7 +355,7 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
         return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
         if list(graph.passage_ids) == corpus.ids:
-            return announce_empty(graph, graph)
+            return _announce_empty(graph, graph)
         raise ValueError(
             f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
             "it over this corpus, or give the knowledge base the corpus that it was built on."
@@ -364,3 +365,15 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
         source: Extractor = graph  # type: ignore[assignment]
         return source
     raise refused("graph", graph, ALLOWED)
+
+
+def _announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
+    """The graph itself; a graph without triples is reported on stderr."""
+    if not graph.n_triples:
+        message = (
+            f"The graph of {source!r:.80} has no triples ({graph.n_entities:,} entities, {graph.n_passages:,} "
+            "passages); strategies that follow triples return nothing from it. Pass another graph to "
+            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'."
+        )
+        print(message, file=sys.stderr)  # noqa: T201
+    return graph

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from kg2rag.knowledge.announcement import announce
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.system_parts import workloads
 from kg2rag.text.cells import excerpt, visible
 from kg2rag.types import Explanation, QADataset, Query, Question, require_k
 
@@ -69,6 +71,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
         raise ValueError("No system to explain. Name at least one.")
     require_k(k)
     in_data, query = find_question(data, question)
+    announce(data.name, workloads(systems, [query]))
     asked = in_data or Question("", query.text, gold={})
     ids = data.corpus.ids
     gold = {gold_id: tuple(ids[row] for row in rows) for gold_id, rows in data.gold_rows(asked).items()}

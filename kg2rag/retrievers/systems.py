@@ -98,11 +98,15 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 
 
 def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
-    """What `kb.retrieve` asks: the named system, or `mention_chains`, over the triples of a graph that was brought."""
-    if name is None:
-        system = build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
-    else:
-        system = build(name, kb)
+    """The named system, or `mention_chains`, over the triples of a graph that was brought."""
+    if name is not None:
+        return build(name, kb)
+    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, EntityMatching) else 0.0)
+
+
+def announce_recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
+    """What `kb.retrieve` asks: `recommended`, whose cost is printed on stderr."""
+    system = recommended(kb, name)
     announce("Before the first answer", workloads(system, ()))
     return system
 
