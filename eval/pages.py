@@ -208,7 +208,14 @@ def by_metric(rows: pd.DataFrame) -> pd.DataFrame:
     """A table with the metrics of a published system and run in one row, and their numbers in the same order."""
     joined = [name for name in rows if name in ("metric", *NUMBERS)]
     keys = [name for name in rows if name not in joined]
-    return rows.groupby(keys, sort=False)[joined].agg(" / ".join).reset_index()[list(rows)]
+    return rows.groupby(keys, sort=False)[joined].agg(one_cell).reset_index()[list(rows)]
+
+
+def one_cell(texts: pd.Series) -> str:
+    """The texts of several metrics on one line, which no browser breaks; the first if none has a number."""
+    if set(texts) <= {"", "–"}:
+        return str(texts.iloc[0])
+    return "\u00a0/\u00a0".join(texts)
 
 
 def tuning() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -90,9 +90,7 @@ class _Pieces:
 
     def formatted(self) -> FormattedContext:
         """All pieces as one text."""
-        return FormattedContext(
-            self.text, self.tokens, tuple(self.citations), tuple(self.dropped), self.graph_context
-        )
+        return FormattedContext(self.text, self.tokens, tuple(self.citations), tuple(self.dropped), self.graph_context)
 
 
 def _passage_head(key: str, hit: Hit) -> str:
@@ -142,16 +140,10 @@ class ContextFormatter:
         data = graph_context(self.kb, codes, self.hops, self.max_related)
         text, tokens, dropped = graph_block(data, self.max_related, self.graph_tokens, self._counter)
         if text:
-            dropped += self._weaker_relations(codes)
+            excess_of = {self.kb.graph.names[code]: self.kb.graph.degrees[code] - self.max_related for code in codes}
+            weaker = [f"{excess} weaker relations of {name}" for name, excess in excess_of.items() if excess > 0]
+            dropped += [Dropped(relations, "limit") for relations in weaker]
         return FormattedContext(text, tokens, dropped=tuple(dropped), graph_context=data)
-
-    def _weaker_relations(self, codes: Sequence[int]) -> Iterator[Dropped]:
-        """The relations of each entity beyond its strongest."""
-        graph = self.kb.graph
-        for code in codes:
-            excess = int(graph.degrees[code]) - self.max_related
-            if excess > 0:
-                yield Dropped(f"{excess} weaker relations of {graph.names[code]}", "limit")
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -179,7 +171,7 @@ class ContextFormatter:
         return BLOCK_SEPARATOR.join(filter(None, (head, description)))
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
-        """The passages of a ranking below a graph block that is within the budget already, as `passages` writes them."""
+        """The passages of a ranking, as `passages` writes them, below a graph block that is within the budget."""
         return self._add_passages(_Pieces(block, self.passage_tokens, self._counter), ranking, BLOCK_SEPARATOR)
 
     def _add_passages(self, pieces: _Pieces, ranking: Ranking, separator: str) -> FormattedContext:

@@ -123,9 +123,7 @@ def reached(path: Sequence[Triple], query_entities: Collection[str]) -> str:
     """The entity at the end of a path that begins at one of the query's; "" for an empty path."""
     if not path:
         return ""
-    entity = path[0].head
-    if _begins_at_tail(path, query_entities):
-        entity = path[0].tail
+    entity = path[0].tail if _begins_at_tail(path, query_entities) else path[0].head
     for triple in path:
         entity = triple.tail if entity == triple.head else triple.head
     return entity

@@ -18,9 +18,7 @@ from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, ReaderOptions
 from kg2rag.cli.printing import print_line, print_rich
 
 if TYPE_CHECKING:
-    from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.retrievers.contract import Retriever
-    from kg2rag.types import Corpus, QADataset
+    from kg2rag.types import QADataset
 
 FURTHER_SETS = "Further sets, for a macro-average; --path is then a folder with a subfolder for each set."
 METRICS = "Metrics of ranx, all_recall@k, support_f1@k, recall@500tokens. Default: six standard metrics."
@@ -123,12 +121,10 @@ def _compare_sets(
     loaded = {name: data.load() for name, data in sets.items()}
     for name, dataset in loaded.items():
         announce_replacement(folder / name, dataset.name)
-
-    def build(dataset: QADataset) -> dict[str, Retriever]:
-        return systems.build(dataset.corpus)[1]
-
     seed = next(iter(sets.values())).seed
-    result = _run(build, loaded, folder, seed, systems, workers, reading, options)
+    result = _run(
+        lambda dataset: systems.build(dataset.corpus)[1], loaded, folder, seed, systems, workers, reading, options
+    )
     print_rich(result)
     if len(result.metrics) > 1:
         print_rich(TerminalTable(result.macro_sheet))
@@ -221,6 +217,7 @@ def compare_graphs(
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import CompareOptions, compare
     from kg2rag.evaluation.storage import require_place
+    from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, labelled
 
@@ -230,7 +227,8 @@ def compare_graphs(
     system_of = labelled(split_names(systems))
     sources = _graph_sources(graphs or ["mentions=mentions", "cooccurrence=cooccurrence"])
     dataset = data.load()
-    kbs = _knowledge_bases(dataset.corpus, sources, encoder)
+    embedder = encoder.encoder()
+    kbs = {name: KnowledgeBase.build(dataset.corpus, source, embedder=embedder) for name, source in sources.items()}
     first = next(iter(kbs.values()))
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
     build_all(first, system_of, changes)  # an unknown system or parameter is refused before any work
@@ -261,13 +259,6 @@ def _graph_sources(options: Sequence[str]) -> dict[str, str]:
             raise ValueError(f"--graph {option!r}: write NAME=SOURCE, such as llm=openie(FILE).")
         sources[name] = source
     return sources
-
-
-def _knowledge_bases(corpus: Corpus, sources: Mapping[str, str], options: EncoderOptions) -> dict[str, KnowledgeBase]:
-    from kg2rag.knowledge import KnowledgeBase
-
-    encoder = options.encoder()
-    return {name: KnowledgeBase.build(corpus, source, embedder=encoder) for name, source in sources.items()}
 
 
 def _command() -> str:

@@ -100,14 +100,18 @@ class WorkerOptions:
     backend: str = opt("loky", "loky (processes on this machine) or dask.")
     cluster: str | None = opt(None, "Address of a running Dask cluster. Default: a local one.")
 
+    @property
+    def processes(self) -> int:
+        """The number of processes, 0 for all; the default is this process, or all workers of a Dask cluster."""
+        if self.jobs is not None:
+            return self.jobs
+        return int(self.backend == "loky" and self.cluster is None)
+
     def open(self) -> AbstractContextManager[int]:
-        """`kg2rag.compute.workers`; the default is this process, or all workers of a Dask cluster."""
+        """`kg2rag.compute.workers`."""
         from kg2rag.compute import workers
 
-        jobs = self.jobs
-        if jobs is None:
-            jobs = 1 if self.backend == "loky" and self.cluster is None else 0
-        return workers(jobs, self.backend, self.cluster)
+        return workers(self.processes, self.backend, self.cluster)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class RequestOptions:
     max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
     concurrency: int | None = opt(None, "Simultaneous requests. Default: 8, or 2 on this machine.", min=1, **LLM)
     timeout: float = opt(60.0, "Seconds without a byte until a request fails.", **LLM)
-    body: str | None = opt(None, "JSON object of further request fields; null leaves one out.", **LLM)
+    body: str = opt("{}", "JSON object of further request fields; null leaves one out.", **LLM)
     max_calls: int | None = opt(None, "Maximum number of requests, retries included.", min=1, **LLM)
     max_cost: float | None = opt(None, "Maximum cost; needs both prices.", **LLM)
     prompt_price: float | None = opt(None, "Price of a million prompt tokens.", **LLM)
@@ -230,10 +234,8 @@ class ReaderOptions(RequestOptions):
         return self.yes or typer.confirm("Send the requests?", err=True)
 
 
-def _body_fields(text: str | None) -> dict[str, Any]:
+def _body_fields(text: str) -> dict[str, Any]:
     """The fields of --body; ValueError for a text that is no JSON object."""
-    if text is None:
-        return {}
     try:
         fields = json.loads(text)
     except ValueError:

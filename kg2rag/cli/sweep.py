@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,45 +17,62 @@ if TYPE_CHECKING:
     from kg2rag.experiments.sweep import SweepResult
 
 
+@dataclass(frozen=True)
+class SweepActions:
+    """What to do with a sweep: one of four."""
+
+    plan: bool = opt(False, "Print the configurations and run nothing.", "--plan")
+    run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run")
+    report: bool = opt(False, "Report on what was run.", "--report")
+    init: str | None = opt(None, "Write a commented sweep file for this set to --out.", metavar="SET")
+
+    def __post_init__(self) -> None:
+        if self.plan + self.run + self.report + (self.init is not None) != 1:
+            raise ValueError("Give one of --plan, --run, --report and --init SET.")
+
+
 @expand_groups()
 def sweep(
+    action: SweepActions,
     workers: WorkerOptions,
     file: Path | None = arg(None, "A sweep file; eval/sweeps has some."),
     path: Path | None = opt(None, "File or folder of the set.", "--path"),
     questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents."),
-    plan: bool = opt(False, "Print the configurations and run nothing.", "--plan"),
-    run: bool = opt(False, "Run the configurations that are not stored, then report.", "--run"),
-    report: bool = opt(False, "Report on what was run.", "--report"),
-    init: str | None = opt(None, "Write a commented sweep file for this set to --out.", metavar="SET"),
     out: Path | None = opt(None, "Folder for the results. Default: reports/sweeps/NAME. With --init: the file."),
     allow_host: list[str] | None = opt(None, "Host of an endpoint that the file may name; may be repeated."),
 ) -> None:
     """Run many configurations: select one on dev questions, judge it on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
 
-    if plan + run + report + (init is not None) != 1:
-        raise ValueError("Give one of --plan, --run, --report and --init SET.")
-    if init is not None:
-        _write_template(init, file or out or Path("sweep.toml"))
+    if action.init is not None:
+        _write_template(action.init, file or out or Path("sweep.toml"))
         return
     if file is None:
         raise ValueError("Give a sweep file; kg2rag sweep --init SET --out FILE writes one.")
     planned = read_sweep(file, path=path, questions=questions, hosts=allow_host or ())
     folder = out or Path("reports") / "sweeps" / planned.name
-    if report:
+    if action.report:
         _report(SweepResult.load(folder), folder)
         return
     print_reading(planned.dataset)
-    if plan:
+    if action.plan:
         print_line(planned.plan())
-    else:
-        jobs = 1 if workers.jobs is None else workers.jobs
-        _report(planned.run(folder, jobs=jobs, backend=workers.backend, cluster=workers.cluster), folder)
+        return
+    result = planned.run(folder, jobs=workers.processes, backend=workers.backend, cluster=workers.cluster)
+    _report(result, folder)
 
 
 def _report(result: SweepResult, folder: Path) -> None:
     """Print and save a result; exit code 1 if a configuration failed."""
-    _print_result(result)
+    from kg2rag.experiments.sweep.results import HEADER
+
+    rows = result.chosen()
+    print_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
+    for row in rows:
+        print_line(f"{row[0]}: {row[-1]}")
+    print_line(result.note())
+    for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
+        print_line(f"Failed: {number}: {system} {parameters}: {error}")
     print_line(f"Report: {result.save(folder)}")
     if len(result.failed):
         raise typer.Exit(1)
@@ -66,20 +84,6 @@ def _write_template(dataset: str, file: Path) -> None:
 
     write_output(file, "sweep file", template(dataset).encode())
     print_line(f"{file}: choose systems and values, then: kg2rag sweep {file} --plan")
-
-
-def _print_result(result: SweepResult) -> None:
-    """Print the selected configurations and those that failed."""
-    from kg2rag.experiments.sweep.results import HEADER
-
-    if result.numbers:
-        rows = result.chosen()
-        print_table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
-        for row in rows:
-            print_line(f"{row[0]}: {row[-1]}")
-        print_line(result.note())
-    for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
-        print_line(f"Failed: {number}: {system} {parameters}: {error}")
 
 
 def reproduce(
@@ -114,10 +118,10 @@ def _ledger_files(paths: Sequence[Path]) -> list[Path]:
     files = list[Path]()
     for path in paths:
         files += sorted(path.glob("*.toml")) if path.is_dir() else [path]
-    missing = [file for file in files if not file.is_file()] if files else list(paths)
-    if missing:
+    missing = [file for file in files if not file.is_file()]
+    if missing or not files:
         raise FileNotFoundError(
-            f"{', '.join(map(str, missing))}: no ledger there. Ledgers are TOML files; eval/ledger of the repository "
-            "has those of the papers that kg2rag follows."
+            f"{', '.join(map(str, missing or paths))}: no ledger there. Ledgers are TOML files; eval/ledger of the "
+            "repository has those of the papers that kg2rag follows."
         )
     return files

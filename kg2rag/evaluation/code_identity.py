@@ -19,12 +19,13 @@ import re
 import sys
 import types
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kg2rag.evaluation.loaded_code import closure, is_generated, nested_codes, replaced_in, wrapped_functions
+from kg2rag.evaluation.loaded_code import closure, is_generated, nested_codes, place_of, replaced_in, wrapped_functions
 from kg2rag.evaluation.module_files import file_origin, imported_files, library_version, module_origin
 
 OUTSIDE = {
@@ -110,10 +111,9 @@ class CodeWalk(ABC):
         """Whether a library defines a class; not one that a library's function has made of the user's functions."""
         if module_origin(kind.__module__) != "library":
             return False
-        place: Any = sys.modules.get(kind.__module__)
-        for part in kind.__qualname__.split("."):
-            place = getattr(place, part, kind if place is None else None)
-        return place is kind or not any(isinstance(member, types.FunctionType) for member in vars(kind).values())
+        return place_of(kind) is kind or not any(
+            isinstance(member, types.FunctionType) for member in vars(kind).values()
+        )
 
     def callable_identity(self, value: Any) -> Any:
         """The identity of a function or of what wraps one; None for an object that can be called."""
@@ -126,11 +126,13 @@ class CodeWalk(ABC):
         if isinstance(value, _COMPILED):
             return self._compiled(value)
         if isinstance(value, functools._lru_cache_wrapper):
-            if _function_origin(value.__wrapped__) == "user":
+            code = getattr(value.__wrapped__, "__code__", None)
+            if code is None or file_origin(code.co_filename) == "user":
                 self.memos.append(value)
             return ["memoised", self.of(value.__wrapped__)]
-        by_numba = getattr(value, "py_func", None) if callable(value) else None
-        return None if by_numba is None else [full_name(type(value)), self.of(by_numba)]
+        if callable(value) and hasattr(value, "py_func"):  # compiled by numba
+            return [full_name(type(value)), self.of(value.py_func)]
+        return None
 
     def _compiled(self, function: Any) -> Any:
         """The name of a compiled function, with the object that it is bound to."""
@@ -147,43 +149,43 @@ class CodeWalk(ABC):
         origin = file_origin(code.co_filename)
         if origin != "user" or is_generated(function):
             version = library_version(function.__module__) if origin == "library" else ""
-            return [name, version, digest(contents)] if contents else [name, version]
+            return [name, version, digest(contents)]
         self.has_user_code = True
         names = frozenset(name for part in nested_codes(code) for name in part.co_names)
-        of_module = {name: self._global(function, name, names) for name in _operands(code, *_LOOKUPS)}
+        scope = ChainMap(function.__globals__, vars(builtins))
+        looked_up = {name: scope.get(name) for name in _operands(code, *_LOOKUPS)}
+        of_module = {name: self._member(value, names) for name, value in looked_up.items()}
         imports = {name: self._imported(name, names) for name in _operands(code, "IMPORT_NAME")}
         defaults = [self.of(function.__defaults__), self.of(function.__kwdefaults__), self.of(vars(function))]
         files = self._files(function.__module__)
         return [name, digest([_instructions(code), defaults, contents, of_module, imports, files])]
 
-    def _global(self, function: types.FunctionType, name: str, names: Iterable[str]) -> Any:
-        """The identity of a global that a function names; of a module, what the function may name in it."""
-        value = function.__globals__.get(name, getattr(builtins, name, None))
-        return self.module_identity(value, names) if isinstance(value, types.ModuleType) else self.of(value)
-
     def _imported(self, name: str, names: Iterable[str]) -> Any:
         """The identity of a module that a function imports when it is called."""
-        module = sys.modules.get(name)
-        return self._files(name) if module is None else self.module_identity(module, names)
+        if name in sys.modules:
+            return self._member(sys.modules[name], names)
+        return self._files(name)
+
+    def _member(self, value: object, names: Iterable[str]) -> Any:
+        """The identity of a value that a name stands for; of a module, with those of its values that `names` has."""
+        if isinstance(value, types.ModuleType):
+            return self.module_identity(value, names)
+        return self.of(value)
 
     def module_identity(self, module: types.ModuleType, names: Iterable[str]) -> Any:
         """The identity of a module, and of those values in it that have one of some names."""
         if id(module) in self._open[:-1]:
             return ["inside", module.__name__]
-        origin = module_origin(module.__name__)
         attributes = {name: vars(module)[name] for name in sorted(names) if name in vars(module)}
-        if origin == "user":
+        if module_origin(module.__name__) == "user":
             self._open.append(id(module))
-            values = {
-                name: self.module_identity(value, names) if isinstance(value, types.ModuleType) else self.of(value)
-                for name, value in attributes.items()
-            }
+            values = {name: self._member(value, names) for name, value in attributes.items()}
             self._open.pop()
             return [module.__name__, self._files(module.__name__), values]
         for value in attributes.values():
             require_visible(value)
         changing = {name: self.of(value) for name, value in attributes.items() if _may_change(value)}
-        return [module.__name__, library_version(module.__name__) if origin == "library" else "", changing]
+        return [module.__name__, library_version(module.__name__), changing]
 
     def _files(self, module: str) -> Any:
         """The files that a module of the user's is made of, and what was replaced in those that are loaded."""
@@ -217,11 +219,6 @@ def require_visible(value: object) -> None:
     name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     if callable(value) and _UNSEEN_READERS.fullmatch(name):
         raise NoKeyError(f"it uses {name}, which reads files that cannot be watched")
-
-
-def _function_origin(value: Any) -> str:
-    code = getattr(value, "__code__", None)
-    return "user" if code is None else file_origin(code.co_filename)
 
 
 def _operands(code: types.CodeType, *operations: str) -> list[str]:

@@ -225,15 +225,11 @@ def _run_all(
     seeded_systems: Mapping[str, Sequence[Any]], data: QADataset, k: int, *, fresh: bool, options: CompareOptions
 ) -> dict[str, list[Run]]:
     """Name -> a run per seed, in the order of the systems."""
-
-    def run_seeds(name: str) -> list[Run]:
-        batch = {"batch_size": options.batch_size, "fresh": fresh, "progress": options.progress}
-        return [run(system, data, k, name=name, **batch) for system in seeded_systems[name]]  # type: ignore[arg-type]
-
+    run_system = partial(run, data=data, k=k, batch_size=options.batch_size, fresh=fresh, progress=options.progress)
     announce_work(chain.from_iterable(seeded_systems.values()), data, k, fresh=fresh)
     # Systems that encode tokens run first: those passes give the vectors of whole texts as well, and not conversely.
     order = sorted(seeded_systems, key=lambda name: not getattr(seeded_systems[name][0], "encodes_tokens", False))
-    runs = {name: run_seeds(name) for name in order}
+    runs = {name: [run_system(system, name=name) for system in seeded_systems[name]] for name in order}
     return {name: runs[name] for name in seeded_systems}
 
 

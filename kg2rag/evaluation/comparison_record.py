@@ -31,27 +31,27 @@ def record_comparison(
     options : the fields of `CompareOptions`.
     """
     metrics: Sequence[Metric] = settings["metrics"]
-    functions = {metric.name: _qualified_name(metric) for metric in metrics if metric.function}
+    functions = {
+        metric.name: f"{metric.function.__module__}.{getattr(metric.function, '__qualname__', metric.name)}"
+        for metric in metrics
+        if metric.function
+    }
     config = {
         "data": provenance.data(data, options["unit"]),
         **_record_systems(systems, data),
         **_record_runs(systems, runs, len(data)),
         **{name: options[name] for name in ("seed", "batch_size", "command")},
         "metrics": [metric.name for metric in metrics],
-        **({"metric_functions": functions} if functions else {}),
         "k": settings["k"],
         "baseline": settings["baseline"],
         "tokens": repr(settings["tokens"]),
     }
+    if functions:
+        config["metric_functions"] = functions
     if settings["reader"] is not None:
         names = ("reader_tokens", "answer_rules")
         config |= {"reader": repr(settings["reader"]), **{name: options[name] for name in names}}
     return {**config, "fingerprint": provenance.fingerprint(config)}
-
-
-def _qualified_name(metric: Metric) -> str:
-    function = metric.function
-    return f"{function.__module__}.{getattr(function, '__qualname__', metric.name)}"
 
 
 def _record_systems(systems: Mapping[str, Sequence[Any]], data: QADataset) -> dict[str, Any]:
@@ -81,7 +81,9 @@ def _record_runs(
     first_runs = {name: seeds[0] for name, seeds in runs.items()}
     return {
         "graph_use": graph_use({name: run.rankings for name, run in first_runs.items()}),
-        "graph_systems": [name for name, run in first_runs.items() if _uses_graph(run)],
+        "graph_systems": [
+            name for name, run in first_runs.items() if run.about["read_graph"] or reads_graph(run.rankings)
+        ],
         **_record_times(runs, questions),
         "not_cached": {name: run.not_cached for name, run in first_runs.items() if run.not_cached},
         **provenance.of_runs({name: run.about for name, run in first_runs.items()}, first_systems),
@@ -104,7 +106,3 @@ def _record_times(runs: Mapping[str, Sequence[Run]], questions: int) -> dict[str
             ms_per_query[name] = round(ms, 3)
             seconds += ms * questions / 1000
     return {"ms_per_query": ms_per_query, "build_seconds": build_seconds, "seconds": round(seconds, 3)}
-
-
-def _uses_graph(run: Run) -> bool:
-    return bool(run.about["read_graph"]) or reads_graph(run.rankings)

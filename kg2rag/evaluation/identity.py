@@ -76,7 +76,7 @@ class Walk(CodeWalk):
                 replaced[name] = self.of(value)
             except NoKeyError as error:
                 raise NoKeyError(f"{name} was replaced: {error}") from None
-        return [described, {"replaced": replaced}] if replaced else described
+        return [described, replaced]
 
     def of(self, value: object) -> Any:
         """The identity of a value, as JSON values."""
@@ -132,8 +132,9 @@ class Walk(CodeWalk):
 
     def _items(self, items: Any) -> Any:
         """The identity of a list, a tuple or a set."""
-        is_plain = len(items) >= MANY and set(map(type, items)) <= set(_PLAIN)
-        described = list(items) if is_plain else [self.of(item) for item in items]
+        described = list(items)
+        if len(items) < MANY or not set(map(type, items)) <= set(_PLAIN):
+            described = [self.of(item) for item in items]
         if isinstance(items, set | frozenset):
             described.sort(key=lambda item: json.dumps(item, sort_keys=True))
         return described if len(described) < MANY else digest(described)
@@ -149,7 +150,7 @@ class Walk(CodeWalk):
             return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
         if isinstance(value, Path):
             return str(value)
-        parts = [part for part in self._components(value) if part is not None]
+        parts = list(self._components(value))
         return [value, *parts] if parts else value
 
     def _components(self, text: str) -> Iterator[Any]:
@@ -167,7 +168,8 @@ class Walk(CodeWalk):
                 parameter = read_value(written)
                 if isinstance(parameter, str) and parameter != text:
                     described = self._text(parameter)
-                    yield None if described == parameter else described
+                    if described != parameter:
+                        yield described
 
     def _knowledge(self, value: KnowledgeBase | Corpus | Store) -> Any:
         """The identity of a corpus or a knowledge base; where a store lies makes no difference."""
@@ -194,10 +196,8 @@ class Walk(CodeWalk):
         fingerprint = getattr(value, "fingerprint", None)
         if type(fingerprint) is str and module_origin(kind.__module__) == "package":
             return [kind.__qualname__, fingerprint]
-        attributes = {name: self.of(part) for name, part in _attributes(value)}
-        described = {"class": self.of(kind), **attributes}
-        native = any(not base.__flags__ & _HEAP_TYPE for base in kind.__mro__ if base is not object)
-        if native or any(name in vars(base) for base in kind.__mro__[:-1] for name in ("__reduce__", "__reduce_ex__")):
+        described = {"class": self.of(kind), **{name: self.of(part) for name, part in _attributes(value)}}
+        if _has_hidden_state(kind):
             return [described, self._copied(value)]
         return described
 
@@ -205,8 +205,7 @@ class Walk(CodeWalk):
         """The identity of an object by the function and the arguments that `copy` and `pickle` would make it with."""
         kind = type(value)
         try:
-            reduce = copyreg.dispatch_table.get(kind)
-            parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
+            parts = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))(value)
         except Exception as error:
             raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content") from error
         if isinstance(parts, str):
@@ -215,6 +214,14 @@ class Walk(CodeWalk):
         if any(argument is value for argument in described[1]):
             raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content")
         return [full_name(kind), digest([self.of(part) for part in described])]
+
+
+def _has_hidden_state(kind: type) -> bool:
+    """Whether objects have state that is no attribute: a base is compiled, or defines how its objects are copied."""
+    for base in kind.__mro__[:-1]:  # without `object`
+        if not base.__flags__ & _HEAP_TYPE or not {"__reduce__", "__reduce_ex__"}.isdisjoint(vars(base)):
+            return True
+    return False
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
@@ -266,4 +273,6 @@ def _scalar(value: object) -> Any:
         return [type(value).__name__, hashlib.sha256(value).hexdigest()]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    return [type(value).__name__, repr(value)] if type(value) in _WRITTEN else value
+    if type(value) in _WRITTEN:
+        return [type(value).__name__, repr(value)]
+    return value

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin
+from kg2rag.evaluation.module_files import PACKAGE, ROOMS, file_origin, is_in_rooms
 
 
 @cache
@@ -44,8 +44,7 @@ def replaced_names() -> Iterator[tuple[str, Any]]:
     Yields the full name, and what stands there now.
     """
     for name, module in sorted(sys.modules.items()):
-        room = name.removeprefix("kg2rag.").partition(".")[0]
-        if name.startswith("kg2rag.") and room in ROOMS and isinstance(module, ModuleType):
+        if is_in_rooms(name) and isinstance(module, ModuleType):
             yield from replaced_in(module)
 
 
@@ -92,7 +91,7 @@ def functions_of(value: object) -> Iterator[FunctionType]:
         elif isinstance(part, classmethod | staticmethod | property | cached_property):
             waiting += wrapped_functions(part)
         elif callable(part) and not isinstance(part, type):
-            waiting += [vars_of(part).get("__wrapped__"), vars_of(part).get("py_func")]
+            waiting += [getattr(part, name, None) for name in ("__wrapped__", "py_func")]
 
 
 def wrapped_functions(member: Any) -> list[Any]:
@@ -100,11 +99,6 @@ def wrapped_functions(member: Any) -> list[Any]:
     if isinstance(member, property):
         return [member.fget, member.fset, member.fdel]
     return [member.func if isinstance(member, cached_property) else member.__func__]
-
-
-def vars_of(value: object) -> dict[str, Any]:
-    """The attributes of an instance; none where it has no `__dict__`."""
-    return getattr(value, "__dict__", {})
 
 
 def closure(function: FunctionType) -> Iterator[object]:
@@ -136,7 +130,7 @@ class _Source:
         if file_origin(code.co_filename) != "user" or is_generated(function):
             return True
         is_of_package = PACKAGE in Path(code.co_filename).parents  # of a room above those of rankings
-        return (is_of_package or file_origin(self.file) == "user") and _is_imported(function)
+        return (is_of_package or file_origin(self.file) == "user") and place_of(function) is function
 
 
 def is_generated(function: FunctionType) -> bool:
@@ -146,12 +140,12 @@ def is_generated(function: FunctionType) -> bool:
     return code.co_filename == "<string>" and (of_tuple or code.co_qualname.startswith("__create_fn__."))
 
 
-def _is_imported(function: FunctionType) -> bool:
-    """Whether a function is still found under its name in the module that defines it."""
-    place: object = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
+def place_of(value: FunctionType | type) -> object:
+    """The object that a module has today under the name of a function or class that it defined; None for none."""
+    place: object = sys.modules.get(value.__module__)
+    for part in value.__qualname__.split("."):
         place = getattr(place, part, None)
-    return place is function
+    return place
 
 
 def _state(file: Path) -> tuple[int, int] | None:

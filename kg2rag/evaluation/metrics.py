@@ -73,7 +73,9 @@ class Metric:
         """The metric that ranx computes for it, after tokens are cut and sentences or documents are counted."""
         if self.base in SUPPORT:
             return self.base.removeprefix("support_")
-        base = "recall" if self.base in ("all_recall", "last_hop") else self.base
+        base = self.base
+        if base in ("all_recall", "last_hop"):
+            base = "recall"
         return base if self.k is None else f"{base}@{self.k}"
 
     @classmethod
@@ -278,12 +280,11 @@ def _reads_gold_directly(metric: Metric) -> bool:
 
 def last_hops(data: QADataset, unit: GoldUnit) -> list[dict[int, int]]:
     """Per question the row of the passage that ends its chain, with grade 1. ValueError: a question has no chain."""
-    problem = "documents are judged" if unit != "passage" else ""
-    for question in data.questions:
-        if not problem and not question.chain:
-            problem = f"question {question.id!r} has no chain of gold"
-    if problem:
-        raise ValueError(f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problem}.")
+    problems = [f"question {question.id!r} has no chain of gold" for question in data.questions if not question.chain]
+    if unit != "passage":
+        problems = ["documents are judged"]
+    if problems:
+        raise ValueError(f"{data.name}: last_hop needs the gold passages in the order of the hops, but {problems[0]}.")
     return [{data.corpus.row(question.chain[-1]): 1} for question in data.questions]
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 from kg2rag.text.records import sha256
@@ -52,7 +53,9 @@ def file_origin(file: str) -> Origin:
 
 def module_origin(name: str) -> Origin:
     """Whose module one of that name is, loaded or not."""
-    spec = None if name == "__main__" else find_spec(name)
+    if name == "__main__":
+        return "user"
+    spec = find_spec(name)
     if spec is None:
         return "user"
     if spec.origin in ("built-in", "frozen"):
@@ -72,25 +75,32 @@ def _is_installed(path: Path) -> bool:
 def find_spec(name: str) -> ModuleSpec | None:
     """Where a module lies, loaded or not, without importing its parents; None where it cannot be found."""
     module = sys.modules.get(name)
-    spec = getattr(module, "__spec__", None)
-    if isinstance(spec, ModuleSpec):
-        return spec
-    if module is not None:  # a script's, or made by hand
-        file = getattr(module, "__file__", None)
-        return None if file is None else importlib.util.spec_from_file_location(name, file)
+    if module is not None:
+        return _loaded_spec(module)
     if name in sys.builtin_module_names:
         return ModuleSpec(name, None, origin="built-in")
     parent, _, _ = name.rpartition(".")
-    path = None
+    folders = None
     if parent:
         package = find_spec(parent)
         if package is None or package.submodule_search_locations is None:
             return None
-        path = list(package.submodule_search_locations)
+        folders = list(package.submodule_search_locations)
     try:
-        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, path)
+        return importlib.machinery.FrozenImporter.find_spec(name) or PathFinder.find_spec(name, folders)
     except KeyError:  # Python finds a package without `__init__.py` only below a loaded package
-        return _namespace_spec(name, path or [])
+        return _namespace_spec(name, folders or [])
+
+
+def _loaded_spec(module: ModuleType) -> ModuleSpec | None:
+    """Where a loaded module lies; None for one without a file, such as one made by hand."""
+    spec = getattr(module, "__spec__", None)
+    if isinstance(spec, ModuleSpec):
+        return spec
+    file = getattr(module, "__file__", None)  # of a script
+    if file is None:
+        return None
+    return importlib.util.spec_from_file_location(module.__name__, file)
 
 
 def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | None:
@@ -98,7 +108,9 @@ def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | No
     folders = [Path(folder, name.rpartition(".")[2]) for folder in parent_folders]
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder) for folder in folders if folder.is_dir()]
-    return spec if spec.submodule_search_locations else None
+    if not spec.submodule_search_locations:
+        return None
+    return spec
 
 
 def imported_files(name: str) -> dict[str, str]:
@@ -113,12 +125,10 @@ def imported_files(name: str) -> dict[str, str]:
         module = waiting.pop()
         if module in checksums or module_origin(module) != "user":
             continue
-        spec = find_spec(module)
-        if spec is None:
+        file = module_file(module)
+        if find_spec(module) is None:
             checksums[module] = MISSING
-            continue
-        file = _file_of(spec)
-        if file is None or module == "__main__":  # a namespace package, or a script
+        elif file is None or module == "__main__":  # a namespace package, or a script
             checksums[module] = ""
         else:
             checksums[module] = sha256(file)
@@ -128,18 +138,25 @@ def imported_files(name: str) -> dict[str, str]:
 
 def imported_modules(module: str) -> list[str]:
     """The modules that one imports itself, its parent packages included; some of the names may be no modules."""
-    spec = find_spec(module)
-    file = None if spec is None else _file_of(spec)
-    if spec is None or file is None or file.suffix != ".py":
-        return _parents(module)
-    return [*_parents(module), *_imports(file, module, is_package=spec.submodule_search_locations is not None)]
+    file = module_file(module)
+    names = _parents(module)
+    if file is not None and file.suffix == ".py":
+        names += _imports(file, module)
+    return names
 
 
-def _file_of(spec: ModuleSpec) -> Path | None:
-    """The file of a module; None for a package without one."""
-    if not spec.has_location or spec.origin is None or not Path(spec.origin).is_file():
+def module_file(name: str) -> Path | None:
+    """The file of a module; None for a package without one, and for a name that is no module."""
+    spec = find_spec(name)
+    if spec is None or not spec.has_location or spec.origin is None or not Path(spec.origin).is_file():
         return None
     return Path(spec.origin)
+
+
+def is_in_rooms(name: str) -> bool:
+    """Whether a module is of a room of this package that rankings depend on."""
+    package, _, module = name.partition(".")
+    return package == PACKAGE.name and module.partition(".")[0] in ROOMS
 
 
 def _parents(module: str) -> list[str]:
@@ -147,9 +164,9 @@ def _parents(module: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _imports(file: Path, module: str, *, is_package: bool) -> Iterator[str]:
+def _imports(file: Path, module: str) -> Iterator[str]:
     """The names of modules that a file may import; of `from a import b` both a and a.b, which may be no module."""
-    package = module if is_package else module.rpartition(".")[0]
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -49,7 +49,7 @@ class Comparisons(report.Tabular):
                     raise ValueError(
                         f"The {attribute} on {name!r} are {value}, those on {first!r} {expected}: no macro-average."
                     )
-        require_one_setting({name: _data_config(result).get("setting", "") for name, result in self.sets.items()})
+        require_one_setting({name: result.config["data"]["setting"] for name, result in self.sets.items()})
 
     def __getitem__(self, name: str) -> Comparison:
         if name not in self.sets:
@@ -131,9 +131,9 @@ class Comparisons(report.Tabular):
     def _config(self, name: str) -> dict[str, Any]:
         """What the printed tables say about the data and the tests."""
         configs = [result.config for result in self.sets.values()]
-        data = [_data_config(result) for result in self.sets.values()]
-        shared = {key: " and ".join(dict.fromkeys(part.get(key, "") for part in data)) for key in ("setting", "unit")}
-        sizes = {key: sum(part.get(key, 0) for part in data) for key in ("questions", "passages")}
+        data = [config["data"] for config in configs]
+        shared = {key: " and ".join(dict.fromkeys(part[key] for part in data)) for key in ("setting", "unit")}
+        sizes = {key: sum(part[key] for part in data) for key in ("questions", "passages")}
         return {
             "data": {"name": name, **shared, **sizes},
             "sets": {name: report.headline(result.config) for name, result in self.sets.items()},
@@ -167,11 +167,6 @@ def require_one_setting(settings: Mapping[str, str]) -> None:
         listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
         remedy = "Load all in one, such as setting='pooled' (--setting pooled), or compare on each by itself."
         raise ValueError(f"No macro-average over different settings: {listed}. {remedy}")
-
-
-def _data_config(result: Comparison) -> Mapping[str, Any]:
-    data: Mapping[str, Any] = result.config.get("data", {})
-    return data
 
 
 def _column(table: pd.DataFrame, metric: str, heading: str) -> pd.DataFrame:

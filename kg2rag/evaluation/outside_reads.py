@@ -90,10 +90,7 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def reporting(path: Any, *arguments: Any, **keywords: Any) -> Any:
-        if not isinstance(path, int) and _is_by_user():
-            place = Path(os.fsdecode(path)).absolute()
-            for watch in _watches:
-                watch.opened(place)
+        _report_path(path)
         return function(path, *arguments, **keywords)
 
     return reporting
@@ -113,9 +110,11 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if not _watches:
         return
     if event == "open":
-        _file_opened(*arguments)
+        path, mode, flags = arguments
+        if _is_read(mode, flags):
+            _report_path(path)
     elif event == "sqlite3.connect" and arguments[0] != ":memory:":
-        _file_opened(arguments[0], "r", 0)
+        _report_path(arguments[0])
     elif event in (*_FOLDERS, *_PROCESSES, *_CONNECTIONS) and _is_by_user():
         for watch in _watches:
             watch.unknown[_described(event, arguments)] = None
@@ -129,8 +128,9 @@ def _described(event: str, arguments: tuple[Any, ...]) -> str:
     return f"it opens a connection ({event})"
 
 
-def _file_opened(path: Any, mode: str | None, flags: int) -> None:
-    if isinstance(path, int) or not _is_read(mode, flags) or not _is_by_user():
+def _report_path(path: Any) -> None:
+    """Report a file that the user's code opens or asks about; a number is a file that is open already."""
+    if isinstance(path, int) or not _is_by_user():
         return
     place = Path(os.fsdecode(path)).absolute()
     for watch in _watches:
@@ -162,7 +162,9 @@ def _innermost_origin(frame: FrameType | None) -> Origin:
             return "library"  # an import, or a warning that quotes a line of code
         origin = _frame_origin(frame)
         if file != __file__ and origin != "library":
-            return "package" if PACKAGE in Path(file).parents else origin  # rooms above the rankings read their files
+            if PACKAGE in Path(file).parents:  # rooms above the rankings read their files
+                return "package"
+            return origin
         frame = frame.f_back
     return "library"
 

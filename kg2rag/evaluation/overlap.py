@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,9 +121,8 @@ class Agreement(HtmlPage):
         """
         rows = self._rows()
         pool = self._open_pool(rows)
-        runs = {}
-        for rankings in zip(*self.rankings.values(), strict=True):
-            runs[rankings[0].query_id] = [ranking.passage_ids for ranking in rankings]
+        by_question = zip(*self.rankings.values(), strict=True)
+        runs = {rankings[0].query_id: [ranking.passage_ids for ranking in rankings] for rankings in by_question}
         names = list(self.rankings)
         return Labelling(
             questions=[rows[query_id] for query_id in pool],
@@ -139,8 +138,7 @@ class Agreement(HtmlPage):
     def _rows(self) -> dict[str, Mapping[str, Any]]:
         """Question -> its row in the file of questions; with data, the rows of all its questions."""
         rows: dict[str, Mapping[str, Any]] = {}
-        for query in self.queries:
-            rows[query.id] = {"id": query.id, "question": query.text}
+        rows |= {query.id: {"id": query.id, "question": query.text} for query in self.queries}
         if self.data is not None:
             rows.update(self.data.rows)
         return rows
@@ -156,12 +154,8 @@ class Agreement(HtmlPage):
 
     def _corpus(self) -> Corpus | None:
         """The corpus of the first ranking that knows one."""
-        for rankings in self.rankings.values():
-            for ranking in rankings:
-                corpus: Corpus | None = getattr(ranking.ids, "corpus", None)
-                if corpus is not None:
-                    return corpus
-        return None
+        rankings = chain.from_iterable(self.rankings.values())
+        return next((ranking.ids.corpus for ranking in rankings if hasattr(ranking.ids, "corpus")), None)
 
     def to_html(self) -> str:
         """A self-contained page: the tables, and the hits of all systems to be judged."""

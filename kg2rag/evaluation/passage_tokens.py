@@ -21,20 +21,14 @@ class PassageTokens:
         self.counter = counter or EncoderTokens()
         self._counts = np.full(len(corpus), -1, dtype=np.int64)
 
-    def count(self, rankings: Sequence[Ranking]) -> None:
-        """Count the passages of many rankings in one call of the tokenizer."""
-        if not rankings:
-            return
-        rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
+    def count(self, rankings: Sequence[Ranking]) -> list[IntArray]:
+        """The tokens of each hit, (n_hits,) a ranking; new passages are counted in one call of the tokenizer."""
+        rows = np.unique(np.concatenate([np.empty(0, np.int64), *(ranking.rows for ranking in rankings)]))
         rows = rows[self._counts[rows] < 0]
         if len(rows):
             contents = self.corpus.contents
             self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
-
-    def of(self, ranking: Ranking) -> IntArray:
-        """(n_hits,) tokens of each hit."""
-        self.count([ranking])
-        return self._counts[ranking.rows]
+        return [self._counts[ranking.rows] for ranking in rankings]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
         """As many whole hits, best first, as fit in `budget` tokens; with ids and scores, without paths.
@@ -42,10 +36,8 @@ class PassageTokens:
         It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
         context, `tokens.cut`, skips it and tries the next.)
         """
-        self.count(rankings)
         cut_rankings = []
-        for ranking in rankings:
-            spent = np.cumsum(self._counts[ranking.rows])
-            n = int(np.searchsorted(spent, budget, side="right"))
+        for ranking, counts in zip(rankings, self.count(rankings), strict=True):
+            n = int(np.searchsorted(np.cumsum(counts), budget, side="right"))
             cut_rankings.append(Ranking(ranking.query_id, ranking.rows[:n], ranking.scores[:n], ranking.ids))
         return cut_rankings

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from kg2rag.evaluation.statistics import EQUAL
 from kg2rag.types import QADataset, Ranking
+from kg2rag.types.notes import plain
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -84,20 +85,16 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 def notes_json(ranking: Ranking) -> str:
     """The notes as JSON, "{}" for none; lists of more than 20 members as {"count": …, "first": […]}."""
-    shown = {key: _as_json_value(value) for key, value in ranking.notes.display_fields().items()}
-    return json.dumps(shown, ensure_ascii=False, default=str)
+    return json.dumps(_shortened(plain(ranking.notes.display_fields())), ensure_ascii=False)
 
 
-def _as_json_value(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _as_json_value(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        members = [_as_json_value(member) for member in value[:MAX_MEMBERS]]
-        if len(value) > MAX_MEMBERS:
-            return {"count": len(value), "first": members}
-        return members
-    if isinstance(value, bool | int | float | str) or value is None:
+def _shortened(value: Any) -> Any:
+    """A JSON value with the first members of its long lists."""
+    if isinstance(value, dict):
+        return {name: _shortened(part) for name, part in value.items()}
+    if not isinstance(value, list):
         return value
-    if hasattr(value, "item"):  # a number of numpy
-        return value.item()
-    return str(value)
+    members = [_shortened(member) for member in value[:MAX_MEMBERS]]
+    if len(value) > MAX_MEMBERS:
+        return {"count": len(value), "first": members}
+    return members

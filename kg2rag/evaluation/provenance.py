@@ -49,14 +49,14 @@ def parameters(value: object) -> Any:
     Files stand beside their checksums; of what a `repr` hides there is a checksum; what is no JSON value is its `repr`;
     knowledge bases are left out.
     """
-    if value is None or isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | None):
         return value
     if isinstance(value, str | Path):
         return _text(value)
     if isinstance(value, Mapping):
         return {str(key): parameters(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):
-        return parameters(sorted(value, key=repr))
+        value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
         return [parameters(item) for item in value]
     if is_component(value) and not isinstance(value, KnowledgeBase | Corpus):
@@ -84,11 +84,15 @@ def _text(value: str | Path) -> Any:
         return {"file": str(value), **content}
     if isinstance(content, list) and isinstance(value, str) and content[:1] == [value]:
         return {"value": value, "sha256": [part["sha256"] for part in content[1:] if isinstance(part, dict)]}
-    return repr(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return repr(value)
+    return value
 
 
 def _checksum(value: np.ndarray | str | Mapping[Any, Any]) -> str:
-    content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode("utf-8", "surrogatepass")
+    content = repr(value).encode("utf-8", "surrogatepass")
+    if isinstance(value, np.ndarray):
+        content = value.tobytes()
     return hashlib.sha256(content).hexdigest()
 
 

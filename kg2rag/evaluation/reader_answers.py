@@ -8,7 +8,8 @@ that retrieval can change.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from itertools import chain
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from kg2rag.evaluation.answer_scores import Answers, Rules, check_answers, is_in
 from kg2rag.evaluation.metrics import ANSWER_METRICS
 from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.statistics import LEVEL, interval_of_mean, p_values, questions_needed
-from kg2rag.types import FloatArray, QADataset, Query, Ranking
+from kg2rag.types import FloatArray, QADataset, Query, Question, Ranking
 
 CLOSED_BOOK, GOLD_PASSAGES = "closed book", "gold passages"
 BOUNDS = (CLOSED_BOOK, GOLD_PASSAGES)
@@ -89,18 +90,17 @@ def contexts_of(
     rankings: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, budget: int
 ) -> dict[str, list[str]]:
     """System, then bound -> the context of each question."""
-    gold = [
-        Ranking.from_scores(question.id, rows, np.ones(len(rows)), data.corpus.ids)
-        for question, rows in ((question, _gold_rows(data, question)) for question in data.questions)
-    ]
+    gold = [_gold_ranking(data, question) for question in data.questions]
     contexts = {name: _passage_texts(tokens.cut(run, budget), data) for name, run in rankings.items()}
     contexts[CLOSED_BOOK] = [""] * len(data)
     contexts[GOLD_PASSAGES] = _passage_texts(tokens.cut(gold, budget), data)
     return contexts
 
 
-def _gold_rows(data: QADataset, question: Any) -> list[int]:
-    return sorted({row for rows in data.gold_rows(question).values() for row in rows})
+def _gold_ranking(data: QADataset, question: Question) -> Ranking:
+    """The gold passages of a question, in the order of the corpus."""
+    rows = sorted(set(chain.from_iterable(data.gold_rows(question).values())))
+    return Ranking.from_scores(question.id, rows, np.ones(len(rows)), data.corpus.ids)
 
 
 def _passage_texts(rankings: Sequence[Ranking], data: QADataset) -> list[str]:
@@ -119,8 +119,11 @@ def _scored(name: str, contexts: Sequence[str], data: QADataset, answers: Answer
     for question, context in zip(data.questions, contexts, strict=True):
         key = _key(name, question.id)
         text = texts.get(key)
-        em, f1 = (np.nan, np.nan) if text is None else score_answer(text, question.answers, rules)[:2]
-        failure = str(failed[key]) if key in failed else None
+        failure, em, f1 = None, np.nan, np.nan
+        if key in failed:
+            failure = str(failed[key])
+        if text is not None:
+            em, f1, *_ = score_answer(text, question.answers, rules)
         rows.append((name, question.id, text, failure, em, f1, is_in_context(context, question.answers)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

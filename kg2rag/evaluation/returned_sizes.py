@@ -22,8 +22,7 @@ def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens,
     """Mean hits and tokens within the first k hits: one row per system and depth: system, k, hits, tokens."""
     rows = []
     for name, rankings in runs.items():
-        tokens.count(rankings)
-        counts = [tokens.of(ranking) for ranking in rankings]
+        counts = tokens.count(rankings)
         for k in depths:
             hits = np.mean([min(k, len(count)) for count in counts])
             spent = np.mean([int(count[:k].sum()) for count in counts])
@@ -71,10 +70,7 @@ def token_curve(
 
     runs : system -> rankings of all questions, in their order; several times over for several seeds.
     """
-    counts_of = {}
-    for name, rankings in runs.items():
-        tokens.count(rankings)
-        counts_of[name] = [tokens.of(ranking) for ranking in rankings]
+    counts_of = {name: tokens.count(rankings) for name, rankings in runs.items()}
     reach_of = {name: _token_reach(counts, k) for name, counts in counts_of.items()}
     budgets = _budgets([count for counts in counts_of.values() for count in counts], max(reach_of.values()))
     columns = {}

@@ -118,21 +118,23 @@ def run(
     """
     kbs = knowledge_bases(system)
     cache, not_cached = _cache(system, kbs, k, store)
-    blocks = _blocks(data)
-    entries = [None if cache is None or fresh else cache.find(block) for block in blocks]
-    missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
     worker = _Worker(name, system, data, k, kbs, min(batch_size, BLOCK), cache, fresh)
+    blocks = _blocks(data)
+    entries = list(map(worker.find, blocks))
+    missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
     if missing:
         worker.prepare(missing)
-    results = []
+    rankings: list[Ranking] = []
+    abouts = []
     with progress_bar(len(data.queries), name, "query", shown=progress) as bar:
         for block, entry in zip(blocks, entries, strict=True):
-            results.append(worker.run(block) if entry is None else _read(entry, data))
+            block_rankings, about = worker.run(block, entry)
+            rankings += block_rankings
+            abouts.append(about)
             bar.update(len(block))
     worker.finish()
-    abouts = [about for _, about in results]
     return Run(
-        [ranking for rankings, _ in results for ranking in rankings],
+        rankings,
         _ms_per_query(system, abouts, len(data.queries)),
         sum(about["build_seconds"] for about in abouts),
         provenance.of_blocks(abouts),
@@ -160,12 +162,6 @@ def _is_stored(system: object, data: QADataset, k: int) -> bool:
 def _blocks(data: QADataset) -> list[Sequence[Query]]:
     """The questions of each entry of the store."""
     return [data.queries[start : start + BLOCK] for start in range(0, len(data.queries), BLOCK)]
-
-
-def _read(entry: Path, data: QADataset) -> tuple[list[Ranking], dict[str, Any]]:
-    """The rankings of a block, and what it depends on, from its entry."""
-    rows = read_parquet(entry / RANKINGS).to_pylist()
-    return [_ranking(row, data.corpus.ids) for row in rows], read_json(entry / ABOUT)
 
 
 def _ms_per_query(system: object, abouts: Sequence[Mapping[str, Any]], n_queries: int) -> float:
@@ -235,7 +231,7 @@ class _Cache:
 class _Worker:
     """One system at work on the questions whose rankings are not there.
 
-    cache : where its blocks are kept; None where they are not. fresh : in place of those that are there.
+    cache : where its blocks are kept; None if they are not. fresh : write them in place of those that are there.
     outside : what its code has read from outside so far, in words, so that its rankings cannot be kept; "" for nothing.
     """
 
@@ -264,13 +260,22 @@ class _Worker:
             return None
         return self.cache.walk
 
-    def run(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
-        """The rankings of a block, which are kept if nothing was read from outside, and what it depends on."""
-        rankings, about = self.block(queries)
-        if self.cache is None or self.outside:
-            return rankings, about
-        # What is kept is read, so that a run is the same however often it is asked for.
-        return _read(self.cache.write(queries, rankings, about, fresh=self.fresh), self.data)
+    def find(self, queries: Sequence[Query]) -> Path | None:
+        """The entry of a block in the store; None if there is none, or none is to be read."""
+        if self.cache is None or self.fresh:
+            return None
+        return self.cache.find(queries)
+
+    def run(self, queries: Sequence[Query], entry: Path | None) -> tuple[list[Ranking], dict[str, Any]]:
+        """The rankings of a block and what it depends on, read from its entry; without one the system is run."""
+        if entry is None:
+            rankings, about = self.block(queries)
+            if self.cache is None or self.outside:
+                return rankings, about
+            # What is kept is read, so that a run is the same however often it is asked for.
+            entry = self.cache.write(queries, rankings, about, fresh=self.fresh)
+        rows = read_parquet(entry / RANKINGS).to_pylist()
+        return [_ranking(row, self.data.corpus.ids) for row in rows], read_json(entry / ABOUT)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is needed; what a first batch builds or compiles is no part of the time per query."""

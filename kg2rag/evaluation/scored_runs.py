@@ -161,32 +161,36 @@ def score_runs(
     """
     metrics: Sequence[Metric] = settings["metrics"]
     k: int = settings["k"]
-    names = [metric.name for metric in metrics]
     depths = _curve_depths(k)
-    scored_metrics = _with_recalls(metrics, depths)
-    score_run = partial(checked_scores, data=data, metrics=scored_metrics, unit=unit, tokens=tokens)
-    frames_of_seeds = {name: [score_run(run.rankings) for run in seed_runs] for name, seed_runs in runs.items()}
-    frames = {name: mean_frame(seed_frames) for name, seed_frames in frames_of_seeds.items()}
-    first_rankings = {name: seed_runs[0].rankings for name, seed_runs in runs.items()}
-    all_rankings = {name: _all_rankings(seed_runs) for name, seed_runs in runs.items()}
-    per_seed = _means_per_seed(frames_of_seeds, names)
+    score = partial(checked_scores, data=data, metrics=_with_recalls(metrics, depths), unit=unit, tokens=tokens)
+    seed_frames = {name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()}
+    frames = {name: mean_frame(seeds) for name, seeds in seed_frames.items()}
+    names = [metric.name for metric in metrics]
+    per_seed = _means_per_seed(seed_frames, names)
+    untested: list[str] = []
     if answers is not None:
+        names += answers[list(ANSWER_METRICS)].dropna(axis="columns", how="all").columns
         frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
-        names += [metric for metric in ANSWER_METRICS if answers[metric].notna().any()]
-    per_query = per_query_table(frames, data, names, first_rankings)
+        if not uses_passages(answers, seed):
+            untested = [EM, F1]
+    per_query = per_query_table(frames, data, names, {name: seeds[0].rankings for name, seeds in runs.items()})
     scores = score_table(per_query, names, settings["baseline"], per_seed, seed=seed)
-    if answers is not None and not uses_passages(answers, seed):
-        scores.loc[scores["metric"].isin([EM, F1]), ["p_holm", *TESTS]] = np.nan
-    read_depths = sorted({metric.k or k for metric in metrics if metric.tokens is None})
+    scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
+    rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
     return {
         "per_query": per_query,
         "per_seed": per_seed,
         "curve": _recall_curve(frames, depths),
-        "token_curve": token_curve(all_rankings, data, tokens, k, unit),
-        "sizes": returned_sizes(all_rankings, tokens, read_depths),
+        "token_curve": token_curve(rankings, data, tokens, k, unit),
+        "sizes": returned_sizes(rankings, tokens, _depths_read(metrics, k)),
         "scores": scores,
         "answers": answers,
     }
+
+
+def _depths_read(metrics: Sequence[Metric], k: int) -> list[int]:
+    """The depths to which the metrics read, without those that read up to a number of tokens."""
+    return sorted({metric.k or k for metric in metrics if metric.tokens is None})
 
 
 def _answer_scores(answers: pd.DataFrame, system: str) -> pd.DataFrame:

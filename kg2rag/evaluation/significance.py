@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -58,14 +58,11 @@ def score_table(
     p_best, only for the best system of a metric among up to `MAX_SYSTEMS_FOR_BEST` (see `p_of_best`), and seed_sd, the
     standard deviation (n - 1) of the mean between seeds.
     """
-    frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
+    if isinstance(per_query, pd.DataFrame):
+        per_query = {"": per_query}
+    frames = list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
-    incomplete = [metric for metric in metrics if any(frame[metric].isna().any() for frame in frames)]
-    groups = [[metric for metric in metrics if metric not in incomplete], *([metric] for metric in incomplete)]
-    tables = []
-    for names in filter(None, groups):
-        complete = [_scored_for_all(frame, names) for frame in frames]
-        tables.append(_table_of(complete, systems, names, baseline, seed))
+    tables = [_table_of(frames, systems, group, baseline, seed) for group in _scored_together(frames, metrics)]
     order = pd.MultiIndex.from_product([systems, metrics], names=["system", "metric"])
     table = pd.concat(tables).set_index(["system", "metric"]).loc[order].reset_index()
     table = table.reindex(columns=COLUMNS)
@@ -75,16 +72,20 @@ def score_table(
     return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
-def _scored_for_all(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """The rows of the questions that every system has a score for."""
-    blank = frame.loc[frame[metrics].isna().any(axis=1), "query_id"]
-    return frame[~frame["query_id"].isin(blank)]
+def _scored_together(frames: Sequence[pd.DataFrame], metrics: Sequence[str]) -> Iterator[list[str]]:
+    """The metrics in which every question has a score, then each other metric by itself."""
+    complete = [metric for metric in metrics if not any(frame[metric].isna().any() for frame in frames)]
+    if complete:
+        yield complete
+    for metric in metrics:
+        if metric not in complete:
+            yield [metric]
 
 
 def _table_of(
     frames: Sequence[pd.DataFrame], systems: Sequence[str], names: list[str], baseline: str, seed: int
 ) -> pd.DataFrame:
-    """The table of metrics that every question has a score in, with the columns that apply."""
+    """The table of some metrics, with the columns that apply, over the questions that have a score for every system."""
     arrays = [_score_array(frame, systems, names) for frame in frames]
     table = _means_and_intervals(arrays, systems, names, seed)
     if len(systems) > 1:
@@ -100,8 +101,9 @@ def _table_of(
 
 
 def _score_array(frame: pd.DataFrame, systems: Sequence[str], metrics: list[str]) -> FloatArray:
-    """(n_systems, n_questions, n_metrics)."""
-    parts = dict(iter(frame.groupby("system", sort=False)))
+    """(n_systems, n_questions, n_metrics), of the questions that have a score for every system."""
+    blank = frame.loc[frame[metrics].isna().any(axis=1), "query_id"]
+    parts = dict(iter(frame[~frame["query_id"].isin(blank)].groupby("system", sort=False)))
     return np.stack([parts[name][metrics].to_numpy(dtype=np.float64) for name in systems])
 
 
@@ -196,10 +198,9 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     scores : system -> (n_queries, n_metrics).
     p : (n_pairs, n_metrics) uncorrected p-values.
     """
-    means = {name: array.mean(axis=0) for name, array in scores.items()}
+    means = pd.DataFrame({name: array.mean(axis=0) for name, array in scores.items()})
     best = []
-    for i in range(p.shape[1]):
-        name = max(means, key=lambda system: float(means[system][i]))
+    for i, name in enumerate(means.idxmax(axis=1)):
         of_best = [name in pair for pair in pairs]
         best.append((name, float(holm(p[:, i])[of_best].max())))
     return best
@@ -266,7 +267,9 @@ def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metr
 
 def _means_of_shufflings(per_seed: pd.DataFrame | None, system: str, metric: str) -> FloatArray:
     """(n_shufflings,) the mean of each run over a shuffled graph."""
-    means = np.empty(0) if per_seed is None else per_seed.loc[per_seed["system"] == system, metric].to_numpy(float)
+    means = np.empty(0)
+    if per_seed is not None:
+        means = per_seed.loc[per_seed["system"] == system, metric].to_numpy(dtype=float)
     if len(means) < 2:
         raise ValueError(
             f"{system!r} ran over one shuffling, so the variance between shufflings is unknown. Pass at least two: a "
@@ -283,7 +286,7 @@ def _gain_over(differences: FloatArray, shufflings: FloatArray) -> tuple[float, 
     variances = [(sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (differences, shufflings)]
     variance = sum(part for part, _ in variances)
     if variance <= EQUAL**2:
-        return gain, gain, gain, 1.0 if abs(gain) <= EQUAL else 0.0
+        return gain, gain, gain, float(abs(gain) <= EQUAL)
     freedom = variance**2 / sum(part**2 / degrees for part, degrees in variances)
     error = np.sqrt(variance)
     half = float(t.ppf(0.975, freedom) * error)

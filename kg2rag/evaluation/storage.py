@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +101,9 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
     files = {
         f"{name}.csv": _csv(values[name], index is not None) for name, index in {"scores": None, **_TABLES}.items()
     }
-    files["per_query.parquet"] = _parquet(values["per_query"])
+    files["per_query.parquet"] = values["per_query"].to_parquet(index=False)
     if values["answers"] is not None:
-        files[ANSWERS] = _parquet(values["answers"])
+        files[ANSWERS] = values["answers"].to_parquet(index=False)
     for name, rankings in values["rankings"].items():
         files[_run_name(name)] = gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
     if data is not None:
@@ -113,12 +112,6 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
         files["report.html"] = page.encode()
     contents = {name: content for name, content in files.items() if content is not None}
     write_outputs(directory, "comparison", {**contents, CONFIG: _config(values["config"], contents)}, last=CONFIG)
-
-
-def _parquet(table: pd.DataFrame) -> bytes:
-    content = BytesIO()
-    table.to_parquet(content, index=False)
-    return content.getvalue()
 
 
 def _csv(table: pd.DataFrame | None, index: bool) -> bytes | None:
@@ -156,7 +149,7 @@ def load(directory: Path) -> dict[str, Any]:
     if not (directory / CONFIG).is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: {CONFIG} is missing.")
     config = configuration(directory)
-    per_query = pd.read_parquet(directory / "per_query.parquet").drop(columns="cluster", errors="ignore")  # once kept
+    per_query = pd.read_parquet(directory / "per_query.parquet")
     queries = list(dict.fromkeys(per_query["query_id"]))
     rankings = {}
     for name in config["systems"]:
@@ -192,11 +185,9 @@ def configuration(directory: Path) -> Mapping[str, Any]:
     config = read_json(path)
     if not (isinstance(config, dict) and isinstance(config.get("systems"), dict) and "baseline" in config):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
-    checksum = config.pop(CHECKSUM, None)
-    if checksum is None:
-        raise DataError(f"{path} has no checksum: an older version wrote it, or another program. {AGAIN}")
+    checksum = config.pop(CHECKSUM, "missing")
     if checksum != checksum_of(config):
-        raise DataError(f"{path} is not as it was saved: its checksum is another. {AGAIN}")
+        raise DataError(f"{path} is not as it was saved: its checksum is {checksum}. {AGAIN}")
     for name, saved in config.pop(FILES).items():
         file = directory / name
         if not file.is_file():

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kg2rag.evaluation.module_files import PACKAGE, ROOMS, find_spec, imported_modules
+from kg2rag.evaluation.module_files import PACKAGE, imported_modules, is_in_rooms, module_file
 
 CATALOGUES = ("kg2rag.retrievers.systems", "kg2rag.extraction.sources", "kg2rag.knowledge.announcement")
 """Modules that name every system or every source of graphs, whichever is used."""
@@ -62,7 +62,7 @@ def _imported_by(module: str) -> frozenset[str]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in modules and name not in CATALOGUES and _is_in_rooms(name):
+        if name not in modules and name not in CATALOGUES and is_in_rooms(name):
             modules.add(name)
             waiting += _references(name)
     return frozenset(modules)
@@ -78,18 +78,12 @@ def _references(module: str) -> list[str]:
     return names
 
 
-def _is_in_rooms(module: str) -> bool:
-    package, _, submodule = module.partition(".")
-    return package == "kg2rag" and submodule.partition(".")[0] in ROOMS
-
-
 @cache
 def _files_of(module: str) -> tuple[Path, ...]:
     """The file of a module and the data files beside it; none for a name that is no module."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None or not spec.has_location:
+    file = module_file(module)
+    if file is None:
         return ()
-    file = Path(spec.origin)
     data = [path for path in file.parent.iterdir() if path.is_file() and path.suffix not in (".py", ".pyi", ".pyc")]
     return (file, *data)
 

@@ -38,7 +38,7 @@ from kg2rag.evaluation.statistics import (
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.report.score_sheet import count_range, left_out, p_text, questions_text, scales
+from kg2rag.report.score_sheet import count_range, decimals, left_out, p_text, questions_text, scales
 from kg2rag.retrievers.linking.linkers import NGramLinker
 from kg2rag.retrievers.system_parts import knowledge_bases
 from kg2rag.text.cells import visible
@@ -79,7 +79,7 @@ class Verdict(HtmlPage):
     graph_systems, plain_systems : how many systems each was chosen from.
     min_gain : the smallest gain of interest, in the metric's unit.
     gain, low, high, p : of `graph` over `plain`, with the 95 % interval, corrected for the choice of both.
-    placebo : gain, low, high and p over the graph's shufflings; None if none were run.
+    placebo : the gain over the graph's shufflings; None if none were run.
     reach : gold and passages, the shares within one triple of the questions' entities; None if unknown.
     costs : system -> build_seconds and ms_per_query, NaN if they were not measured.
     kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty if there is one kind.
@@ -101,7 +101,7 @@ class Verdict(HtmlPage):
     low: float
     high: float
     p: float
-    placebo: Mapping[str, float] | None
+    placebo: Gain | None
     reach: Mapping[str, float] | None
     costs: Mapping[str, Mapping[str, float]]
     kinds: pd.DataFrame
@@ -128,17 +128,20 @@ class Verdict(HtmlPage):
         return [line for line in (*reasons, *costs, omitted, self._take_line()) if line]
 
     def _gain_line(self) -> str:
-        graph = self.graph + (f", the best of {self.graph_systems} graph systems," if self.graph_systems > 1 else "")
-        best = f", the best of {self.plain_systems} systems" if self.plain_systems > 1 else ", the system"
-        gain = f"{self.metric} {self._gain_text(self.gain, self.low, self.high, self.p)}"
-        return f"{graph} against {self.plain}{best} without a graph: {gain}, over {questions_text(self.questions)}."
+        graph, plain = self.graph, f"{self.plain}, the system without a graph"
+        if self.graph_systems > 1:
+            graph += f", the best of {self.graph_systems} graph systems,"
+        if self.plain_systems > 1:
+            plain = f"{self.plain}, the best of {self.plain_systems} systems without a graph"
+        gain = self._gain_text(Gain(self.gain, self.low, self.high, self.p))
+        return f"{graph} against {plain}: {self.metric} {gain}, over {questions_text(self.questions)}."
 
     def _answer_line(self) -> str:
         points = self._points(self.min_gain)[1:]
         if self.answer == "yes":
             return ""
         if self.answer == "no":
-            if self.placebo and self.p < LEVEL < self.placebo["p"]:
+            if self.placebo and self.p < LEVEL < self.placebo.p:
                 return "A shuffled graph gains as much: the further candidates help, not the graph."
             return f"A gain of {points} points or more, the smallest of interest, is ruled out."
         line = f"The interval contains both no gain and {points} points, the smallest gain of interest."
@@ -154,8 +157,7 @@ class Verdict(HtmlPage):
     def _placebo_line(self) -> str:
         if not self.placebo:
             return ""
-        gain = self._gain_text(*(self.placebo[name] for name in Gain._fields))
-        return f"Over its own graph shuffled: {gain}."
+        return f"Over its own graph shuffled: {self._gain_text(self.placebo)}."
 
     def _reach_line(self) -> str:
         if not self.reach:
@@ -164,12 +166,12 @@ class Verdict(HtmlPage):
         return f"Within one triple of a question's names lie {gold} of its gold, and {passages} of all passages."
 
     def _cost_line(self, system: str) -> str:
-        parts = []
-        build, ms = (self.costs[system][name] for name in ("build_seconds", "ms_per_query"))
-        if not math.isnan(build):
-            parts.append(f"{build:,.1f} s to build what the store lacked")
-        if not math.isnan(ms):
-            parts.append(f"{ms:,.1f} ms per question")
+        texts = {
+            "build_seconds": "{:,.1f} s to build what the store lacked",
+            "ms_per_query": "{:,.1f} ms per question",
+        }
+        costs = self.costs[system]
+        parts = [text.format(costs[name]) for name, text in texts.items() if not math.isnan(costs[name])]
         return f"{system}: {', '.join(parts)}." if parts else ""
 
     def _take_line(self) -> str:
@@ -177,13 +179,12 @@ class Verdict(HtmlPage):
         return f"Take {self.take}{reasons[self.answer]}."
 
     def _points(self, value: float) -> str:
-        digits = 1 if self.scale == 100 else 2
-        return f"{value * self.scale:+.{digits}f}".replace("-", "−")
+        return f"{value * self.scale:+.{decimals(self.scale)}f}".replace("-", "−")
 
-    def _gain_text(self, gain: float, low: float, high: float, p: float) -> str:
-        text = p_text(p)
-        shown = f"p {text}" if text.startswith("<") else f"p = {text}"
-        return f"{self._points(gain)} (95 % {self._points(low)} to {self._points(high)}, {shown})"
+    def _gain_text(self, gain: Gain) -> str:
+        mean, low, high = map(self._points, gain[:3])
+        p = f"p = {p_text(gain.p)}".replace("= <", "<")
+        return f"{mean} (95 % {low} to {high}, {p})"
 
     def _rows(self) -> pd.DataFrame:
         shown = self.kinds.astype(object)
@@ -209,14 +210,16 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
         raise ValueError(f"min_gain must be above 0, not {min_gain}: the smallest gain of interest, such as .05.")
     graphs, plains = sides(scored)
     if not (graphs and plains):
-        missing_side = "reads none, such as dense or hybrid" if graphs else "reads a graph, such as graph_augmented"
-        raise ValueError(f"A verdict compares two sides, and no system here {missing_side}. Compare one, too.")
+        raise ValueError(
+            f"A verdict compares systems that read a graph (here {', '.join(graphs) or 'none'}) with systems that read "
+            f"none (here {', '.join(plains) or 'none'}). Add one, such as graph_augmented or dense."
+        )
     scores = scored.scores_of(metric)
     graph, plain = _best(graphs, scores), _best(plains, scores)
     differences = scores[graph] - scores[plain]
     gain = _gain(differences, len(graphs), len(plains), scored.seed)
     placebo = _gain_over_placebo(scored, metric, graph)
-    answer = _answer([gain] if placebo is None else [gain, placebo], min_gain)
+    answer = _answer(gain, placebo, min_gain)
     ms, build = scored.ms_per_query, scored.build_seconds
     return Verdict(
         answer=answer,
@@ -230,7 +233,7 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
         questions=len(differences),
         min_gain=min_gain,
         **gain._asdict(),
-        placebo=None if placebo is None else placebo._asdict(),
+        placebo=placebo,
         reach=_reach(scored, graph),
         costs={name: {"build_seconds": build.get(name, math.nan), "ms_per_query": ms[name]} for name in (graph, plain)},
         kinds=_kinds(scored, metric, graph, plain),
@@ -251,7 +254,7 @@ def more_questions(differences: FloatArray, min_gain: float) -> tuple[int, int] 
 def sides(scored: ScoredRuns) -> tuple[list[str], list[str]]:
     """The systems that read a graph, without those over a shuffled one, and the systems that read none."""
     systems = scored.systems
-    reading = set(scored.config.get("graph_systems", scored.config.get("graph_use", {})))
+    reading = set(scored.config["graph_systems"])
     placebos = {name for name in systems if name.endswith(SHUFFLED) and name.removesuffix(SHUFFLED) in systems}
     graphs = [name for name in systems if name in reading and name not in placebos]
     plains = [name for name in systems if name not in reading and name not in placebos]
@@ -283,8 +286,9 @@ def _gain_over_placebo(scored: ScoredRuns, metric: str, graph: str) -> Gain | No
     return Gain(row["gain"], row["ci_low"], row["ci_high"], row["p_holm"])
 
 
-def _answer(gains: Sequence[Gain], min_gain: float) -> Answer:
+def _answer(gain: Gain, placebo: Gain | None, min_gain: float) -> Answer:
     """*no* comes first: a gain that is significant and below `min_gain` is none of interest."""
+    gains = [part for part in (gain, placebo) if part is not None]
     if any(gain.high < min_gain for gain in gains):
         return "no"
     if all(gain.low > 0 and gain.p < LEVEL for gain in gains):
@@ -312,14 +316,10 @@ def _kinds(scored: ScoredRuns, metric: str, graph: str, plain: str) -> pd.DataFr
     if not usable:
         return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
     means = grouped_means(scored.per_query, usable[0], scored.metrics)
-    unit = "" if usable[0] == "type" else f" {usable[0]}"
     without, within = (means.xs(name, level="system") for name in (plain, graph))
-    kinds = pd.DataFrame(
-        {
-            "kind": [f"{kind}{unit}" for kind in without.index],
-            "questions": without["n"],
-            "plain": without[metric],
-            "graph": within[metric],
-        }
-    )
-    return kinds.assign(gain=kinds["graph"] - kinds["plain"]).reset_index(drop=True)
+    kinds = without.index.astype(str)
+    if usable[0] != "type":
+        kinds += f" {usable[0]}"
+    table = pd.DataFrame({"questions": without["n"], "plain": without[metric], "graph": within[metric]})
+    table.insert(0, "kind", kinds)
+    return table.assign(gain=table["graph"] - table["plain"]).reset_index(drop=True)

@@ -142,21 +142,16 @@ def waterfall(
         queries = data.queries[start : start + batch_size]
         for i, trace in enumerate(system.trace_batch(queries, depth), start=start):
             question, query = data.questions[i], data.queries[i]
-            if run is not None:
-                _require_equal_hits(name, query, trace.ranking.top(k), run[i].top(k))
+            if run is not None and trace.ranking.top(k).passage_ids != run[i].top(k).passage_ids:
+                raise ValueError(
+                    f"System {name!r}, query {query.id!r}: its trace returns other passages than the comparison has. "
+                    "Was the system, its graph or its corpus changed since? Compare again."
+                )
             records += _records(question, query, trace, data, k)
             hits = trace.ranking.rows[:k].tolist()
             returned[question.id] = [data.corpus.titles[row] or data.corpus.ids[row] for row in hits]
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
-
-
-def _require_equal_hits(name: str, query: Query, traced: Ranking, earlier: Ranking) -> None:
-    if traced.passage_ids != earlier.passage_ids:
-        raise ValueError(
-            f"System {name!r}, query {query.id!r}: its trace returns other passages than the comparison has. Was the "
-            "system, its graph or its corpus changed since? Compare again."
-        )
 
 
 def _records(question: Question, query: Query, trace: Trace, data: QADataset, k: int) -> list[tuple[object, ...]]:

@@ -106,22 +106,24 @@ class Reproduction:
     def gains(self) -> pd.DataFrame:
         """Improvements over each paper's baseline, theirs and ours, of the runs that are `primary`.
 
-        The effect ratio is our improvement as a multiple of theirs; tau is Kendall's tau-b between the two orders of
-        all systems, blank below three (both: Breuer et al., SIGIR 2020).
+        The effect ratio is our improvement as a multiple of theirs, blank if one of the two runs is not comparable, as
+        `why` says; tau is Kendall's tau-b between the two orders of the comparable systems, blank below three (both:
+        Breuer et al., SIGIR 2020).
         """
-        from scipy.stats import kendalltau
-
-        rows = []
-        both = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
-        for (ledger, name, metric), part in both.groupby(["ledger", "set", "metric"], sort=False):
-            for _, base in part[part["published"] == part["baseline"]].iterrows():
-                tau = kendalltau(part["theirs"], part["ours"]).statistic if len(part) > 2 else math.nan
-                for _, row in part[part["published"] != base["published"]].iterrows():
-                    theirs, ours = row["theirs"] - base["theirs"], row["ours"] - base["ours"]
-                    ratio = ours / theirs if theirs else math.nan
-                    rows.append((ledger, name, metric, row["published"], theirs, ours, ratio, float(tau)))
-        columns = ["ledger", "set", "metric", "system", "their gain", "our gain", "effect ratio", "tau"]
-        return pd.DataFrame(rows, columns=columns)
+        keys = ["ledger", "set", "metric"]
+        runs = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
+        is_comparable = runs["verdict"] != "not comparable"
+        runs = runs.assign(why=(runs["published"] + " is not comparable: " + runs["why"]).mask(is_comparable, ""))
+        tau_of = {key: _rank_correlation(part) for key, part in runs[is_comparable].groupby(keys)}
+        pairs = runs.merge(runs[runs["published"] == runs["baseline"]], on=keys, suffixes=("", " of baseline"))
+        pairs = pairs[pairs["published"] != pairs["published of baseline"]]
+        theirs = pairs["theirs"] - pairs["theirs of baseline"]
+        ours = pairs["ours"] - pairs["ours of baseline"]
+        why = pairs["why"].where(pairs["why"] != "", pairs["why of baseline"]).mask(theirs == 0, "their gain is 0")
+        gains = pairs[keys].assign(**{"system": pairs["published"], "their gain": theirs, "our gain": ours})
+        gains["effect ratio"] = (ours / theirs).where(why == "")
+        gains["tau"] = [tau_of.get(key, math.nan) for key in pairs[keys].itertuples(index=False, name=None)]
+        return gains.assign(why=why).reset_index(drop=True)
 
     def needs(self) -> pd.DataFrame:
         """What was not run, by the first thing it needs, most numbers first."""
@@ -153,24 +155,33 @@ class Reproduction:
         return "\n".join([*lines, NOTE, ""])
 
     def __rich__(self) -> Group:
-        left = [name for name in (*COLUMNS, "system", "needs", "ledgers") if name not in NUMBERS]
+        left = {*COLUMNS, "needs", "ledgers"} - set(NUMBERS)
         tables = (text_table(title, part.columns, part.to_numpy().tolist(), left) for title, part in self.sections())
         return Group(*tables, NOTE)
 
 
+def _rank_correlation(rows: pd.DataFrame) -> float:
+    """Kendall's tau-b between their order of the systems and ours; NaN for fewer than three."""
+    from scipy.stats import kendalltau
+
+    if len(rows) < 3:
+        return math.nan
+    return float(kendalltau(rows["theirs"], rows["ours"]).statistic)
+
+
 def texts(column: pd.Series, decimals: int) -> list[str]:
-    """A column's texts: points with `decimals`, a tolerance with one more, ratios with two; what is missing blank."""
+    """A column's texts: points with `decimals`, a tolerance with one more, ratios with two.
+
+    A missing value is blank, but for an effect ratio a dash, whose reason stands beside it.
+    """
     if not pd.api.types.is_float_dtype(column):
         return [str(value) for value in column]
     name = str(column.name)
-    digits = decimals
-    if name in ("effect ratio", "tau"):
-        digits = 2
-    elif name == "tolerance":
-        digits = decimals + 1
+    digits = {"tolerance": decimals + 1, "effect ratio": 2, "tau": 2}.get(name, decimals)
+    missing = {"effect ratio": "–"}.get(name, "")
     sign = "+" if name in SIGNED else ""
     rounded = [round(value, digits) + 0.0 for value in column]  # adding 0 leaves no -0.0
-    return ["" if math.isnan(value) else f"{value:{sign}.{digits}f}" for value in rounded]
+    return [missing if math.isnan(value) else f"{value:{sign}.{digits}f}" for value in rounded]
 
 
 def reproduce(

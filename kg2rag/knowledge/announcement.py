@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,13 +48,12 @@ class Workload:
         """The work of an encoder; no texts for one of the user's class, or a model2vec model, which is fast."""
         if not isinstance(embedder, SentenceEncoder | GivenEncoder | EndpointEncoder):
             return cls(name, (), list)
-        read = partial(embedder.encode, store=store)
-        lacking = partial(embedder.lacking, store=store)
+        work = cls(name, texts, partial(embedder.encode, store=store), partial(embedder.lacking, store=store))
         if isinstance(embedder, EndpointEncoder):
-            return cls(name, texts, read, lacking, endpoint=embedder.model)
+            return replace(work, endpoint=embedder.model)
         if isinstance(embedder, SentenceEncoder):
-            return cls(name, texts, read, lacking, partial(_cut_texts, embedder=embedder, store=store))
-        return cls(name, texts, read, lacking)
+            return replace(work, remark=partial(_cut_texts, embedder=embedder, store=store))
+        return work
 
     def estimate(self) -> Estimate:
         """How many texts the model has to read and what that costs, from a sample."""
@@ -109,6 +109,6 @@ def _distinct(workloads: Iterable[Workload]) -> list[Workload]:
 
 def _cut_texts(sample: Sequence[str], embedder: SentenceEncoder, store: Store) -> str:
     """How many texts of a sample are longer than the model reads; "" for none."""
-    limit = embedder.describe(store)["max_tokens"]
-    n_cut = sum(count > limit for count in counter_of(embedder).count(sample)) if limit else 0
+    limit = embedder.describe(store)["max_tokens"] or math.inf
+    n_cut = sum(count > limit for count in counter_of(embedder).count(sample))
     return f" ({n_cut} of a sample of {len(sample)} are cut at {limit} tokens)" if n_cut else ""

@@ -370,10 +370,10 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
 def _announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
     """The graph itself; a graph without triples is reported on stderr."""
     if not graph.n_triples:
-        message = (
+        print(  # noqa: T201
             f"The graph of {source!r:.80} has no triples ({graph.n_entities:,} entities, {graph.n_passages:,} "
             "passages); strategies that follow triples return nothing from it. Pass another graph to "
-            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'."
+            "KnowledgeBase.build, such as 'mentions' or 'cooccurrence'.",
+            file=sys.stderr,
         )
-        print(message, file=sys.stderr)  # noqa: T201
     return graph

@@ -14,5 +14,22 @@ from kg2rag.report.questions import MEGABYTES, questions_json
 from kg2rag.report.score_sheet import ScoreSheet, headline, rows, stars
 from kg2rag.report.terminal import TerminalTable, placebo_table, text_table
 
-__all__ = ["MEGABYTES", "Frame", "HtmlPage", "Labelling", "ScoreSheet", "Tabular", "TerminalTable", "headline", "latex"]
-__all__ += ["markdown", "notes", "page", "placebo_table", "questions_json", "rows", "stars", "text_table"]
+__all__ = [
+    "MEGABYTES",
+    "Frame",
+    "HtmlPage",
+    "Labelling",
+    "ScoreSheet",
+    "Tabular",
+    "TerminalTable",
+    "headline",
+    "latex",
+    "markdown",
+    "notes",
+    "page",
+    "placebo_table",
+    "questions_json",
+    "rows",
+    "stars",
+    "text_table",
+]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,15 +79,11 @@ class Labelling(HtmlPage):
 
     def _passages(self) -> dict[str, tuple[str, str]]:
         """Passage id -> title and the beginning of the text, both "" if they are unknown."""
-        passages = {}
-        for hits in self.pool.values():
-            for passage_id in hits:
-                title, text = "", ""
-                if self.corpus is not None:
-                    passage = self.corpus[self.corpus.row(passage_id)]
-                    title, text = passage.title, passage.text[:MAX_CHARACTERS]
-                passages[passage_id] = title, text
-        return passages
+        ids = list(chain.from_iterable(self.pool.values()))
+        if self.corpus is None:
+            return dict.fromkeys(ids, ("", ""))
+        passages = [self.corpus[self.corpus.row(passage_id)] for passage_id in ids]
+        return {passage.id: (passage.title, passage.text[:MAX_CHARACTERS]) for passage in passages}
 
     def data(self) -> str:
         """What the page's script reads, as JSON."""

@@ -33,8 +33,7 @@ def markdown(sheet: ScoreSheet) -> str:
     header = ["system", *sheet.metrics, "ms/query"]
     lines = [f"| {' | '.join(map(plain, header))} |", f"|---|{'---:|' * (len(header) - 1)}"]
     for row in rows(sheet):
-        name = plain(row.name) + (" (baseline)" if row.is_baseline else "")
-        cells = [name, *map(_markdown_cell, row.cells), row.ms]
+        cells = [plain(row.label), *map(_markdown_cell, row.cells), row.ms]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", "\n\n".join(map(plain, notes(sheet))), ""])
 
@@ -43,17 +42,13 @@ def _markdown_cell(cell: Cell) -> str:
     if not cell.mean:
         return ""
     mean = f"**{cell.mean}**" if cell.bold else cell.mean
-    parts = [mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"]
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, (mean + plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})")))
 
 
 def latex(sheet: ScoreSheet) -> str:
     """A table of booktabs with a caption; the notes are comments below it, from which the caption may take."""
     header = " & ".join(escape_latex(name) for name in ("system", *sheet.metrics, "ms/query"))
-    body = []
-    for row in rows(sheet):
-        name = escape_latex(row.name) + (" (baseline)" if row.is_baseline else "")
-        body.append(" & ".join([name, *map(_latex_cell, row.cells), row.ms]) + r" \\")
+    lines = [[escape_latex(row.label), *map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]
     return "\n".join(
         [
             r"\begin{table}",
@@ -63,7 +58,7 @@ def latex(sheet: ScoreSheet) -> str:
             r"\toprule",
             rf"{header} \\",
             r"\midrule",
-            *body,
+            *(rf"{' & '.join(line)} \\" for line in lines),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -77,9 +72,9 @@ def _latex_cell(cell: Cell) -> str:
     if not cell.mean:
         return ""
     mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
-    stars = f"$^{{{cell.stars}}}$" if cell.stars else ""
-    spread = f" {escape_latex(cell.spread)}" if cell.spread else ""
-    return rf"{mean}{stars}{spread} {{\scriptsize [{cell.low}, {cell.high}]}}"
+    if cell.stars:
+        mean += f"$^{{{cell.stars}}}$"
+    return " ".join(filter(None, (mean, escape_latex(cell.spread), rf"{{\scriptsize [{cell.low}, {cell.high}]}}")))
 
 
 def escape_latex(text: str) -> str:

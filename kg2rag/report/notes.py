@@ -11,19 +11,10 @@ from kg2rag.text.cells import excerpt
 
 def notes(sheet: ScoreSheet) -> list[str]:
     """How to read the table, which differences it could not detect, and remarks on its systems."""
-    config = sheet.config
-    about_numbers = [
-        " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)]),
-        _macro_note(config),
-        _vectors_note(config),
-        _out_of_reach_note(config),
-        _detectable_note(sheet),
-        *sheet.reader_notes,
-        _seeds_note(config),
-        _stored_note(sheet.stored),
-        _not_cached_note(config),
-    ]
-    return [note for note in (*about_numbers, *_system_notes(sheet)) if note]
+    how_to_read = " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)])
+    about_data = [*_data_notes(sheet.config), _detectable_note(sheet)]
+    about_runs = [*sheet.reader_notes, *_run_notes(sheet)]
+    return [note for note in (how_to_read, *about_data, *about_runs, *_system_notes(sheet)) if note]
 
 
 def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
@@ -41,14 +32,18 @@ def _system_notes(sheet: ScoreSheet) -> Iterator[str]:
         yield _graph_use_note(name, use)
 
 
-def _macro_note(config: Mapping[str, Any]) -> str:
+def _data_notes(config: Mapping[str, Any]) -> Iterator[str]:
+    """The sets of a macro-average, the encoders, and gold that no system can find."""
     sets = ", ".join(config.get("sets", {}))
-    if not sets:
-        return ""
-    return (
-        f"{MACRO}: the unweighted mean of the means on {sets}. Its interval combines those of the sets, and its test "
-        "swaps the systems on each question of each set: neither generalises to other sets."
-    )
+    if sets:
+        yield (
+            f"{MACRO}: the unweighted mean of the means on {sets}. Its interval combines those of the sets, and its "
+            "test swaps the systems on each question of each set: neither generalises to other sets."
+        )
+    yield _vectors_note(config)
+    questions = config.get("data", {}).get("gold_out_of_reach", 0)
+    if questions:
+        yield f"{questions:,} questions have gold that is not among their candidates: no system can find it."
 
 
 def _vectors_note(config: Mapping[str, Any]) -> str:
@@ -69,40 +64,23 @@ def _vectors_note(config: Mapping[str, Any]) -> str:
     return f"Vectors: {'; '.join(texts)}."
 
 
-def _out_of_reach_note(config: Mapping[str, Any]) -> str:
-    questions = config.get("data", {}).get("gold_out_of_reach", 0)
-    if not questions:
-        return ""
-    return f"{questions:,} questions have gold that is not among their candidates: no system can find it."
-
-
-def _seeds_note(config: Mapping[str, Any]) -> str:
-    seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in config.get("seeds", {}).items())
-    if not seeds:
-        return ""
-    return (
-        f"Run under several seeds: {seeds}; the score of a question is its mean over them, and ± is the standard "
-        "deviation of the mean between them. Intervals and tests are over questions."
-    )
-
-
-def _stored_note(stored: Mapping[str, str]) -> str:
-    """The runs that were read from the store, and when they were computed; systems of one date together."""
+def _run_notes(sheet: ScoreSheet) -> Iterator[str]:
+    """The systems that ran under several seeds, runs that were read from the store, and those that it does not keep."""
+    seeds = ", ".join(f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items())
+    if seeds:
+        yield (
+            f"Run under several seeds: {seeds}; the score of a question is its mean over them, and ± is the standard "
+            "deviation of the mean between them. Intervals and tests are over questions."
+        )
     systems_of: dict[str, list[str]] = {}
-    for name, when in stored.items():
+    for name, when in sheet.stored.items():
         systems_of.setdefault(when[:16].replace("T", " "), []).append(name)
-    if not systems_of:
-        return ""
-    runs = (f"{', '.join(names)} (computed {when})" for when, names in systems_of.items())
-    return f"Read from the store: {'; '.join(runs)}. fresh=True, or --fresh, computes them again."
-
-
-def _not_cached_note(config: Mapping[str, Any]) -> str:
-    """The runs that the store does not keep, and why."""
-    not_cached = config.get("not_cached", {})
-    if not not_cached:
-        return ""
-    return f"Not kept in the store: {'; '.join(f'{name}: {excerpt(why)}' for name, why in not_cached.items())}."
+    runs = "; ".join(f"{', '.join(names)} (computed {when})" for when, names in systems_of.items())
+    if runs:
+        yield f"Read from the store: {runs}. fresh=True, or --fresh, computes them again."
+    reasons = "; ".join(f"{name}: {excerpt(why)}" for name, why in sheet.config.get("not_cached", {}).items())
+    if reasons:
+        yield f"Not kept in the store: {reasons}."
 
 
 def _unread_graphs(config: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -146,14 +124,11 @@ def _detectable_note(sheet: ScoreSheet) -> str:
     least = tested.groupby("metric", sort=False)["detectable"].median()
     if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them only
         return ""
-    n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
+    questions = questions_text(int(tested[["wins", "ties", "losses"]].iloc[0].sum()))
     tests = tested["system"].nunique()
-    questions = questions_text(n)
     if least.isna().all():
         return f"{questions} detect no difference from {sheet.baseline}, however large, in any metric."
-    texts = []
-    for metric in map(str, least.index):
-        texts.append(f"{sheet.text(metric, least[metric]) or 'none'} in {metric}")
+    texts = [f"{sheet.text(metric, least[metric]) or 'none'} in {metric}" for metric in map(str, least.index)]
     divided = f" divided by the {tests} tests of a metric" if tests > 1 else ""
     return (
         f"Minimum detectable difference from {sheet.baseline} with {questions}: "

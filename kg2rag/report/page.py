@@ -72,13 +72,12 @@ def page(
         **_table(sheet),
         data=config.get("data", {}),
         config=config,
-        questions="page.js" in scripts,
+        scripts=list(scripts),
         figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
         **_tests(sheet, tests or {}),
-        second=None if second is None else _table(second),
-        verdict=None if verdict is None else verdict.body(),
-        label="Questions without gold" if "label.js" in scripts else "",
+        second=second and _table(second),
+        verdict=verdict and verdict.body(),
         further=[view.body() for view in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
@@ -87,10 +86,9 @@ def page(
 
 def _tests(sheet: ScoreSheet, tests: Mapping[str, pd.DataFrame]) -> dict[str, list[tuple[str, ...]]]:
     """The rows of pairs and of placebos in the first metric; none for a table that is missing."""
-    metric = sheet.metrics[0]
-    pairs = list(pair_rows(sheet, tests["pairs"], metric)) if "pairs" in tests else []
-    placebos = list(placebo_rows(sheet, tests["placebos"], metric)) if "placebos" in tests else []
-    return {"pairs": pairs, "placebos": placebos}
+    rows_of = {"pairs": pair_rows, "placebos": placebo_rows}
+    tables = {name: list(rows_of[name](sheet, table, sheet.metrics[0])) for name, table in tests.items()}
+    return {"pairs": [], "placebos": [], **tables}
 
 
 def _figures(sheet: ScoreSheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:

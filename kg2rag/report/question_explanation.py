@@ -86,8 +86,9 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
 def _shown_text(data: QADataset, passage_id: str) -> str:
     """Title, unless it is the id, and the beginning of the text."""
     passage = data.corpus[data.corpus.row(passage_id)]  # by id: rows of a loaded ranking are positions in its ids
-    text = excerpt(passage.text)
-    return f"{passage.title}: {text}" if passage.title and passage.title != passage_id else text
+    if passage.title in ("", passage_id):
+        return excerpt(passage.text)
+    return f"{passage.title}: {excerpt(passage.text)}"
 
 
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
@@ -96,12 +97,13 @@ def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
     ValueError: a word that is spelt nearly like an id of the set and is none, or no word.
     """
     text = given.strip()
+    for question, query in zip(data.questions, data.queries, strict=True):
+        if text in (question.id, question.text.strip()):
+            return question, query
     ids = [question.id for question in data.questions]
-    for names in (ids, [question.text.strip() for question in data.questions]):
-        if text in names:
-            i = names.index(text)
-            return data.questions[i], data.queries[i]
-    near = get_close_matches(text, ids, n=3, cutoff=0.5) if text else ids[:3]
+    near = get_close_matches(text, ids, n=3, cutoff=0.5)
+    if not text:
+        near = ids[:3]
     if near and len(text.split()) < 2 and "?" not in text:
         raise ValueError(
             f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write "

@@ -6,7 +6,9 @@ their numbers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +29,12 @@ MEGABYTES = 16
 NO_FORMULA = -1
 
 
+@dataclass
 class SharedValues:
     """Values that many rankings have, stored as JSON once and referred to by number; `size` counts their characters."""
 
-    def __init__(self) -> None:
-        self.size = 0
-        self._values: dict[str, dict[str, tuple[int, str]]] = {kind: {} for kind in SHARED_KINDS}
+    size: int = 0
+    _values: dict[str, dict[str, tuple[int, str]]] = field(default_factory=lambda: {kind: {} for kind in SHARED_KINDS})
 
     def number(self, kind: str, key: str, make_value: Callable[[], Any]) -> int:
         """The number of a value, which is made and stored if its key is new."""
@@ -51,32 +53,27 @@ class SharedValues:
         return {kind: f"[{','.join(text for _, text in values.values())}]" for kind, values in self._values.items()}
 
 
+@dataclass
 class QuestionWriter:
     """The rankings of a question -> JSON values that refer to shared values by number.
 
     data : has texts and gold; without it only ids are shown.
     """
 
-    def __init__(self, data: QADataset | None) -> None:
-        self.data = data
-        self.shared = SharedValues()
+    data: QADataset | None
+    shared: SharedValues = field(default_factory=SharedValues)
 
-    def hits_of_question(self, rankings: Sequence[Ranking], question: Question | None) -> dict[str, Any]:
+    def hits_of_question(self, rankings: Sequence[Ranking], index: int) -> dict[str, Any]:
         """What the systems return for a question, and where they rank its gold: of many passages, the first ten."""
-        gold = self._gold(question)
+        answers: Sequence[str] = ()
+        gold: dict[str, list[str]] = {}
+        if self.data is not None:
+            answers = self.data.questions[index].answers
+            gold = _gold(self.data, self.data.questions[index])
         return {
-            "answers": list(question.answers) if question else [],
+            "answers": answers,
             "gold": [[gold_id, [self._passage(id_) for id_ in passages]] for gold_id, passages in gold.items()],
             "systems": [self._ranking(ranking, gold) for ranking in rankings],
-        }
-
-    def _gold(self, question: Question | None) -> dict[str, list[str]]:
-        """Gold id -> the ids of its passages; of a gold document, the first ten."""
-        if self.data is None or question is None:
-            return {}
-        ids = self.data.corpus.ids
-        return {
-            gold_id: [ids[row] for row in rows[:MAX_HITS]] for gold_id, rows in self.data.gold_rows(question).items()
         }
 
     def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -107,7 +104,9 @@ class QuestionWriter:
 
     def _formula(self, ranking: Ranking, stage: str) -> int:
         terms = terms_of(ranking, stage)
-        return NO_FORMULA if terms is None else self.shared.number_of("formulas", terms)
+        if terms is None:
+            return NO_FORMULA
+        return self.shared.number_of("formulas", terms)
 
     def _path(self, ranking: Ranking, row: int) -> list[int]:
         """The numbers of the triples that led to a passage."""
@@ -151,17 +150,18 @@ def questions_json(
     """
     if data is not None:
         _require_questions(rankings, data)
+        text_of = {question.id: question.text for question in data.questions}
+        per_query = per_query.assign(question=per_query["query_id"].map(text_of))
     writer = QuestionWriter(data)
     hits: list[str] = []
     characters_left = megabytes * 2**20
     for i, of_question in enumerate(zip(*rankings.values(), strict=True)):
-        hits.append(as_json(writer.hits_of_question(of_question, data.questions[i] if data else None)))
+        hits.append(as_json(writer.hits_of_question(of_question, i)))
         characters_left -= len(hits[-1])
         if characters_left < writer.shared.size:
             break
-    texts = None if data is None else [question.text for question in data.questions]
     systems = list(rankings)
-    questions = [as_json(row) for row in _question_rows(systems, per_query, sheet, texts)]
+    questions = [as_json(row) for row in _question_rows(systems, per_query, sheet)]
     parts = {
         "systems": as_json(systems),
         "metrics": as_json([[name, sheet.digits(name)] for name in sheet.metrics]),
@@ -183,20 +183,22 @@ def _require_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADatase
             )
 
 
-def _question_rows(
-    systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet, texts: Sequence[str] | None
-) -> Iterator[tuple[Any, ...]]:
+def _gold(data: QADataset, question: Question) -> dict[str, list[str]]:
+    """Gold id -> the ids of its passages; of a gold document, the first ten."""
+    ids = data.corpus.ids
+    return {gold_id: [ids[row] for row in rows[:MAX_HITS]] for gold_id, rows in data.gold_rows(question).items()}
+
+
+def _question_rows(systems: Sequence[str], per_query: pd.DataFrame, sheet: ScoreSheet) -> Iterator[tuple[Any, ...]]:
     """Each question: id, text, type, hops and the scores by system and metric, in the unit of the tables.
 
-    texts : of the questions; those of the frame if None, which are empty in a comparison saved without texts.
+    In a comparison that was saved without texts, the texts are empty.
     """
-    scale = np.array([sheet.scale(metric) for metric in sheet.metrics])
+    scale = np.array([sheet.scales[metric] for metric in sheet.metrics])
     frame_of = dict(iter(per_query.groupby("system", sort=False)))
     # (n_questions, n_systems, n_metrics)
     scores: FloatArray = np.stack([frame_of[name][sheet.metrics].to_numpy(dtype=float) * scale for name in systems], 1)
     about = frame_of[systems[0]][["query_id", "question", "type", "hops"]].astype("string").fillna("")
-    if texts is not None:
-        about = about.assign(question=list(texts))
     for row, of_systems in zip(about.itertuples(index=False), scores.round(4).tolist(), strict=True):
         yield *row, [[None if np.isnan(score) else score for score in of_metrics] for of_metrics in of_systems]
 
@@ -204,9 +206,11 @@ def _question_rows(
 def _first_pair(systems: Sequence[str], sheet: ScoreSheet) -> tuple[int, int]:
     """The two systems that the page opens with: the baseline and the best other system by the first metric."""
     means = sheet.scores[sheet.scores["metric"] == sheet.metrics[0]].set_index("system")["mean"]
-    left = systems.index(sheet.baseline) if sheet.baseline in systems else 0
-    others = means.drop(systems[left], errors="ignore").dropna()
-    return left, systems.index(str(others.idxmax())) if len(others) else left
+    others = means.drop(sheet.baseline).dropna()
+    best = sheet.baseline
+    if len(others):
+        best = str(others.idxmax())
+    return systems.index(sheet.baseline), systems.index(best)
 
 
 def _gold_ranks(ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> list[int]:
@@ -221,5 +225,5 @@ def _short_number(value: float) -> float | int | None:
     """A number to five digits; whole numbers without a point, None if it is not finite."""
     if not np.isfinite(value):
         return None
-    short = float(f"{value:.5g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    short: float | int = json.loads(f"{value:.5g}")
+    return short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,12 +32,18 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
     is_share = ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING)).all(axis=1).groupby(scores["metric"]).all()
+    if shown_metric:
+        is_share[:] = is_share.all()
     factors = {}
     for name in scores["metric"].unique().tolist():
-        in_range = is_share.all() if shown_metric else is_share[name]
         base = (shown_metric or name).split("@")[0]
-        factors[name] = 100.0 if in_range and base not in UNBOUNDED else 1.0
+        factors[name] = 100.0 if is_share[name] and base not in UNBOUNDED else 1.0
     return factors
+
+
+def decimals(scale: float) -> int:
+    """Decimals of a printed score: one in per cent, otherwise two."""
+    return 1 if scale == 100 else 2
 
 
 @dataclass(frozen=True)
@@ -93,21 +100,20 @@ class ScoreSheet:
                 tuned[system] = parameters
         return tuned
 
-    def scale(self, metric: str) -> float:
-        """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
-        return self._scales[metric]
-
     @cached_property
-    def _scales(self) -> dict[str, float]:
+    def scales(self) -> dict[str, float]:
+        """Metric -> the factor of its printed numbers."""
         return scales(self.scores, self.metric)
 
     def digits(self, metric: str) -> int:
-        """Decimals of a printed score: one in per cent, otherwise two."""
-        return 1 if self.scale(metric) == 100 else 2
+        """Decimals of a printed score."""
+        return decimals(self.scales[metric])
 
     def text(self, metric: str, score: float, sign: str = "") -> str:
         """A score as it is printed, with its sign if that is "+"; "" for a blank."""
-        return "" if pd.isna(score) else f"{score * self.scale(metric):{sign}.{self.digits(metric)}f}"
+        if pd.isna(score):
+            return ""
+        return f"{score * self.scales[metric]:{sign}.{self.digits(metric)}f}"
 
 
 def _is_among(name: str, sets: list[str]) -> bool:
@@ -143,6 +149,13 @@ class Row(NamedTuple):
     larger: str
     build: str
 
+    @property
+    def label(self) -> str:
+        """The name, marked if it is that of the baseline."""
+        if self.is_baseline:
+            return f"{self.name} (baseline)"
+        return self.name
+
 
 def stars(p: float) -> str:
     """`*` below .05, `**` below .01, `***` below .001; "" for a blank."""
@@ -175,34 +188,25 @@ def questions_text(count: int) -> str:
 
 
 def rows(sheet: ScoreSheet) -> list[Row]:
-    """The rows of the printed table."""
-    tuned = sheet.tuned
-    records_of = dict(iter(sheet.scores.groupby("system", sort=False)))
+    """The rows of the printed table; a bound has no tests, no times, and blank cells where it has no mean."""
+    marked = {TUNED: sheet.tuned, LARGER: sheet.larger}
+    scores = pd.concat([sheet.scores, sheet.bounds])
     table = []
-    for system in sheet.systems:
-        marks = (TUNED if system in tuned else "") + (LARGER if system in sheet.larger else "")
-        records: Any = records_of[system].itertuples(index=False)
+    for system in scores["system"].unique().tolist():
+        records: Any = scores[scores["system"] == system].itertuples(index=False)
+        cells = {record.metric: _cell(sheet, record) for record in records}
+        marks = "".join(mark for mark, systems in marked.items() if system in systems)
         row = Row(
             system=system,
-            name=f"{system} {marks}" if marks else system,
+            name=f"{system} {marks}".rstrip(),
             is_baseline=system == sheet.baseline,
-            cells=[_cell(sheet, record) for record in records],
-            ms=_time_text(sheet.ms_per_query[system]),
+            cells=[cells.get(metric, BLANK) for metric in sheet.metrics],
+            ms=_time_text(sheet.ms_per_query.get(system, math.nan)),
             larger=sheet.larger.get(system, ""),
-            build=_time_text(sheet.build_seconds.get(system, float("nan"))),
+            build=_time_text(sheet.build_seconds.get(system, math.nan)),
         )
         table.append(row)
-    if sheet.bounds is not None:
-        table += [_bound_row(sheet, name, part) for name, part in sheet.bounds.groupby("system", sort=False)]
     return table
-
-
-def _bound_row(sheet: ScoreSheet, name: Any, means: pd.DataFrame) -> Row:
-    """A row without tests; its cells are blank where the bound has no mean."""
-    untested = means.assign(p_holm=float("nan"), p_best=float("nan"), seed_sd=float("nan"))
-    records: Any = untested.itertuples(index=False)
-    cells = {record.metric: _cell(sheet, record) for record in records}
-    return Row(name, name, False, [cells.get(metric, BLANK) for metric in sheet.metrics], "", "", "")
 
 
 def _time_text(time: float) -> str:
@@ -211,7 +215,9 @@ def _time_text(time: float) -> str:
         return ""
     if time >= 100:
         return f"{time:.0f}"
-    return f"{time:.1f}" if time >= 1 else f"{time:.2f}"
+    if time >= 1:
+        return f"{time:.1f}"
+    return f"{time:.2f}"
 
 
 def _cell(sheet: ScoreSheet, record: Any) -> Cell:
@@ -256,8 +262,7 @@ def headline(config: Mapping[str, Any]) -> str:
     if not data:
         return "an unnamed data set"
     sizes = f"{data['questions']:,} questions, {data['passages']:,} passages, judged by {data['unit']}"
-    omitted = left_out(data)
-    return f"{data['name']}, {data['setting']}: {sizes}{f'; {omitted}' if omitted else ''}"
+    return "; ".join(filter(None, (f"{data['name']}, {data['setting']}: {sizes}", left_out(data))))
 
 
 def left_out(data: Mapping[str, Any]) -> str:
@@ -270,4 +275,6 @@ def left_out(data: Mapping[str, Any]) -> str:
         parts.append(f"{judged:,} judged without a relevant hit")
     if open_:
         parts.append(f"{open_:,} not judged yet")
-    return f"questions without gold, not scored: {', '.join(parts)}" if parts else ""
+    if not parts:
+        return ""
+    return f"questions without gold, not scored: {', '.join(parts)}"

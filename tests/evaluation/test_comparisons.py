@@ -51,7 +51,7 @@ def test_the_table_says_what_its_columns_are(result, sets, build):
     assert list(result.macro_sheet.metrics) == ["recall@2", "mrr@10"]
     # hits@2 is a count: .5 on one set is not 50 % beside 1.3 on another.
     counts = compare(build, sets, metrics=["hits@2"], k=10).sheet
-    assert {counts.scale(name) for name in counts.metrics} == {1.0}
+    assert {counts.scales[name] for name in counts.metrics} == {1.0}
 
 
 def test_sets_in_a_list_have_their_own_names(data, build):

@@ -169,7 +169,26 @@ def test_the_gains_are_those_of_the_primary_runs(result: Reproduction) -> None:
     [row] = result.gains().to_dict("records")
     dense, bm25 = result.frame.query("primary and metric == 'recall@5' and ours.notna()")["ours"]
     assert (row["system"], row["their gain"], row["our gain"]) == ("BM25", -10, pytest.approx(bm25 - dense))
-    assert row["effect ratio"] == pytest.approx((bm25 - dense) / -10)
+    comparable = Reproduction(result.frame.replace({"verdict": {"not comparable": "off"}}))
+    assert comparable.gains()["effect ratio"].tolist() == [pytest.approx((bm25 - dense) / -10)]
+
+
+def test_a_ratio_of_runs_that_are_not_comparable_is_a_dash_with_the_reason(result: Reproduction) -> None:
+    [row] = result.gains().to_dict("records")
+    assert pd.isna(row["effect ratio"])
+    assert "another corpus" in row["why"]
+    assert "| – |  | BM25 is not comparable: another corpus |" in result.to_markdown()
+    baseline = Reproduction(result.frame.assign(verdict="not comparable", why="300 questions"))
+    assert "300 questions" in baseline.gains()["why"].item()
+
+
+def test_the_order_of_systems_is_compared_over_comparable_runs_only() -> None:
+    about = {"ledger": "l", "set": "s", "metric": "m", "baseline": "a", "primary": True, "why": "other corpus"}
+    runs = [("a", 1, 10, "ok"), ("b", 2, 20, "ok"), ("c", 3, 30, "off"), ("d", 9, 0, "not comparable")]
+    rows = [dict(zip(("published", "theirs", "ours", "verdict"), run, strict=True)) for run in runs]
+    gains = Reproduction(pd.DataFrame(rows).assign(**about)).gains().set_index("system")
+    assert gains["tau"].tolist() == [1.0, 1.0, 1.0]  # with d it would be 0
+    assert gains["effect ratio"].isna().tolist() == [False, False, True]
 
 
 def test_the_command_line_prints_the_tables_and_writes_every_row(ledger: Ledger, tmp_path: Path) -> None:

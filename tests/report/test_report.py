@@ -88,7 +88,7 @@ def test_shares_are_printed_in_per_cent_and_counts_as_they_are(scores):
     named = {name: scores.assign(metric=name) for name in ("recall@5", "hits@5", "ndcg@5", "dcg", "own_share")}
     counted = scores.assign(metric="own_count", mean=scores["mean"] * 20, ci_high=scores["ci_high"] * 20)
     both = sheet(pd.concat([*named.values(), counted]))
-    in_per_cent = [name for name in both.metrics if both.scale(name) == 100]
+    in_per_cent = [name for name in both.metrics if both.scales[name] == 100]
     assert (in_per_cent, len(both.metrics)) == (["recall@5", "ndcg@5", "own_share"], 6)
 
 

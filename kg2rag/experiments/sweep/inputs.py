@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg2rag.compute import Embedder, Store, embedder_named
@@ -38,18 +38,18 @@ class Split(BaseModel):
 
     def labels(self, data: QADataset) -> list[str]:
         """For each question "dev" or "test". ValueError: one of the two would be empty."""
-        groups: dict[str, list[int]] = {}
-        for row, question in enumerate(data.questions):
-            groups.setdefault(question.type or str(question.hops or ""), []).append(row)
+        kinds = pd.Series([question.type or str(question.hops or "") for question in data.questions], dtype=object)
         random = np.random.default_rng(self.seed)
-        line = [row for name in sorted(groups) for row in random.permutation(groups[name]).tolist()]
-        # The n-th is drawn where n · dev passes a whole number: each stretch of the line gives its share.
-        dev = {row for n, row in enumerate(line) if math.floor((n + 1) * self.dev) > math.floor(n * self.dev)}
-        labels = ["dev" if row in dev else "test" for row in range(len(data))]
-        for label in ("dev", "test"):
-            if label not in labels:
-                raise ValueError(f"split.dev = {self.dev} of {len(data)} questions leaves none for {label}.")
-        return labels
+        # Questions of one kind are neighbours, in random order.
+        order = np.concatenate([random.permutation(rows.index) for _, rows in kinds.groupby(kinds)])
+        # The n-th is drawn where n · dev passes a whole number: each stretch of the order gives its share.
+        is_dev = np.diff(np.floor(np.arange(len(data) + 1) * self.dev)) > 0
+        labels = np.empty(len(data), dtype=object)
+        labels[order] = np.where(is_dev, "dev", "test")
+        if is_dev.all() or not is_dev.any():
+            empty = {"dev", "test"} - set(labels)
+            raise ValueError(f"split.dev = {self.dev} of {len(data)} questions leaves none for {empty.pop()}.")
+        return list(labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -287,15 +287,12 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
-        lines = [f"# {self.name}", "", self.headline, ""]
-        if self.numbers:
-            lines += [*pipe_table(HEADER, self.chosen()), "", self.note(), ""]
+        lines = [f"# {self.name}", "", self.headline, "", *pipe_table(HEADER, self.chosen()), "", self.note(), ""]
         if len(self.failed):
             texts = self.failed.astype(str).agg(", ".join, axis=1)
             lines += ["## Failed", "", *(f"- {plain(text)}" for text in texts), ""]
-        if self.numbers:
-            best = self.top()
-            lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
+        best = self.top()
+        lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
         for system in dict.fromkeys(self.scored["system"]):
             table = effects(self, str(system))
             if len(table):
@@ -307,11 +304,7 @@ class SweepResult:
 
     def to_html(self) -> str:
         """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
-        content: dict[str, Any] = {key: {} for key in ("chosen", "note", "figures", "columns", "best")}
-        if self.numbers:
-            best = self.top()
-            content = {"chosen": self.chosen(), "note": self.note(), "figures": self._figures()}
-            content |= {"columns": list(best.columns), "best": best.astype(str).to_numpy().tolist()}
+        best = self.top()
         body = render(
             "sweep.html.j2",
             name=self.name,
@@ -320,7 +313,11 @@ class SweepResult:
             objective=self.objective,
             failed=self.failed.to_dict("records"),
             config=json.dumps(self.config, indent=1, ensure_ascii=False, default=str),
-            **content,
+            chosen=self.chosen(),
+            note=self.note(),
+            figures=self._figures(),
+            columns=list(best.columns),
+            best=best.astype(str).to_numpy().tolist(),
         )
         return document(self.name, body)
 

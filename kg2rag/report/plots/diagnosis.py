@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,15 @@ _LINE = "#B4B9C1"
 _HALO: dict[str, Any] = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.75}
 
 
+class _NodeStyle(NamedTuple):
+    size: int  # of the dot, in square points
+    colour: str
+    weight: str  # of the name
+
+
+_PLAIN, _HIGHLIGHTED = _NodeStyle(40, PALETTE[0], "normal"), _NodeStyle(90, PALETTE[1], "bold")
+
+
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     """Gold passages falling from all to found, loss by loss; below, each question type in per cent, with counts.
 
@@ -47,16 +56,16 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
 def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
     """Bars of all gold, of each loss from the end of the bar before, and of the gold that was found."""
-    gold = left = int(whole["gold"])
     names = ["all gold", *losses, "found"]
-    for place, name in enumerate(names):
-        count = gold if name == "all gold" else int(whole[name])
-        start = left - count if name in losses else 0
-        axis.barh(place, count, left=start, height=0.66, color=GREY if name == "all gold" else COLOURS[name], alpha=0.9)
+    counts = [int(whole[name]) for name in ("gold", *losses, "found")]
+    gold = counts[0]
+    remaining = [gold, *(gold - np.cumsum(counts[1:-1])).tolist()]
+    colours = [GREY, *(COLOURS[name] for name in names[1:])]
+    for place, (start, count, colour) in enumerate(zip([0, *remaining[1:], 0], counts, colours, strict=True)):
+        axis.barh(place, count, left=start, height=0.66, color=colour, alpha=0.9)
         _count(axis, place, (start, start + count), count, gold)
-        left = start if name in losses else left
-        if place < len(names) - 1:
-            axis.plot([left, left], [place - 0.33, place + 1.33], color=GREY, linewidth=0.8, linestyle=(0, (2, 3)))
+    for place, level in enumerate(remaining):
+        axis.plot([level, level], [place - 0.33, place + 1.33], color=GREY, linewidth=0.8, linestyle=(0, (2, 3)))
     axis.set_yticks(range(len(names)), list(map(visible, names)))
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
@@ -147,11 +156,10 @@ def network(
     places = nx.spring_layout(nx.Graph(graph), seed=0, k=1.6 / len(graph) ** 0.5, iterations=200)
     _draw_triples(axis, graph, places, relations=relations)
     for node, place in places.items():
-        is_highlighted = node in highlight
-        colour = PALETTE[1] if is_highlighted else PALETTE[0]
-        axis.scatter(place[0], place[1], s=90 if is_highlighted else 40, color=colour, zorder=3)
+        style = _HIGHLIGHTED if node in highlight else _PLAIN
+        axis.scatter(place[0], place[1], s=style.size, color=style.colour, zorder=3)
         around = [places[neighbour] - place for neighbour in set(nx.all_neighbors(graph, node)) - {node}]
-        _label(axis, place, str(node), around, weight="bold" if is_highlighted else "normal")
+        _label(axis, place, str(node), around, style.weight)
     axis.margins(0.16, 0.08)
     return picture
 
@@ -184,7 +192,10 @@ def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     up = [abs(x) < 2 * y for x, y in around].count(True)  # arrows through where the name would stand
     down = [abs(x) < -2 * y for x, y in around].count(True)
-    side, away = (1, up) if up <= down else (-1, down)
+    distance = 16 if up and down else 7
+    side, alignment = 1, "bottom"
+    if down < up:
+        side, alignment = -1, "top"
     style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5, "color": INK, "weight": weight}
-    style |= {"xytext": (0, side * (16 if away else 7)), "va": "bottom" if side > 0 else "top"}
+    style |= {"xytext": (0, side * distance), "va": alignment}
     axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)

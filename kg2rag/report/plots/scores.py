@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, figure, marks, panels
-from kg2rag.report.score_sheet import scales
+from kg2rag.report.score_sheet import decimals, scales
 from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ _LINES: dict[str, tuple[str, str, Any]] = {
     "gold": ("gold passages", PALETTE[0], "-"),
     "all_gold": ("questions with all gold", PALETTE[1], "-"),
     "passages": ("all passages", GREY, (0, (5, 2))),
+}
+
+_CURVE_LABELS = {
+    "k": ("passages retrieved, k", "recall@k, per cent"),
+    "tokens": ("tokens returned", "recall, per cent"),
 }
 
 
@@ -55,16 +60,14 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     ends = np.where(np.isnan(high), mean, high)  # equal scores in a metric without bounds have no interval
     widest = max(float(ends.max()), 1e-9)
     for place, value, end in zip(places, mean, ends, strict=True):
-        number = f"{value:.1f}" if factor == 100 else f"{value:.2f}"
+        number = f"{value:.{decimals(factor)}f}"
         text = axis.text(end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK)
         text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})  # the baseline's line passes behind it
     axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
     axis.set_yticks(places, systems, parse_math=False)
     axis.set_ylim(len(systems) - 0.5, -0.5)
     axis.set_xlim(0, widest * 1.2)
-    axis.set_xticks([])
-    bare(axis)
-    axis.spines["bottom"].set_visible(False)
+    bare(axis, edge=False)
     axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
 
 
@@ -163,7 +166,6 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
     `curve` : index "k" or "tokens" from 1, one column per system, values in [0, 1]; a line ends where they are NaN.
     """
-    by_tokens = curve.index.name == "tokens"
     drawing = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = drawing.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
     depths = curve.index.to_numpy(dtype=float)
@@ -177,8 +179,9 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     top = min(100.0, 10 * math.ceil(10 * float(np.nanmax(recalls)) + 1e-9))
     axis.set_ylim(max(bottom, 0), max(top, bottom + 10) + 1)
     bare(axis, grid="y")
-    axis.set_xlabel("tokens returned" if by_tokens else "passages retrieved, k", fontsize=9.5, color=INK)
-    axis.set_ylabel("recall, per cent" if by_tokens else "recall@k, per cent", fontsize=9.5, color=INK)
+    x_label, y_label = _CURVE_LABELS[str(curve.index.name)]
+    axis.set_xlabel(x_label, fontsize=9.5, color=INK)
+    axis.set_ylabel(y_label, fontsize=9.5, color=INK)
     ends = 100 * curve.ffill().iloc[-1].dropna()
     _name_lines(axis, {str(name): float(end) for name, end in ends.items()}, mark_of)
     return drawing

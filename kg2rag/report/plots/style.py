@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6BB1", "#B15928")
-SLATE = "#44546A"
 GREY = "#8A919C"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.6)), (0, (1.2, 1.2)), (0, (7, 1.6, 1.4, 1.6)))
 DOTS = ("", "o", "s", "^", "D", "v", "P", "X")
@@ -36,11 +35,11 @@ WIDTH = 9.4
 
 def bare(axis: Axes, *, edge: bool = True, grid: Literal["x", "y", ""] = "") -> None:
     """Leave the axis its data, with `edge` its lower edge with ticks, and the lines of a `grid`."""
-    for side in ("top", "right", "left", *(() if edge else ("bottom",))):
-        axis.spines[side].set_visible(False)
+    axis.spines[["top", "right", "left"]].set_visible(False)
     axis.spines["bottom"].set_color(GREY)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
     if not edge:
+        axis.spines["bottom"].set_visible(False)
         axis.set_xticks([])
     if grid:
         axis.grid(axis=grid, color=GREY, alpha=0.25, linewidth=0.7)
@@ -118,11 +117,6 @@ class Mark(NamedTuple):
     colour: str
     dashes: Any
     dots: str
-
-    @property
-    def point(self) -> str:
-        """The marker of a system that is points without a line; other dashes, another shape."""
-        return self.dots or dict(zip(DASHES, "os^D", strict=True)).get(self.dashes, "o")
 
 
 _BASELINE = Mark(GREY, (0, (5, 2)), "")
