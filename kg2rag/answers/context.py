@@ -212,7 +212,7 @@ def assemble(
     hops: int = 1,
     counter: TokenCounter | None = None,
 ) -> list[FormattedContext]:
-    """One context a query, with the citations of its passages and what was left out of both parts.
+    """One context per query, with the citations of its passages and what was left out of both parts.
 
     Entities of queries whose rankings name none are found by the designs' chain of linkers.
 
@@ -229,7 +229,7 @@ def assemble(
     if graph_tokens > tokens:
         raise ValueError(f"graph_tokens is {graph_tokens}, which is more than the {tokens} tokens of the context.")
     if len(queries) != len(rankings):
-        raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
+        raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking per query.")
     writer = ContextFormatter(kb, graph_tokens=graph_tokens, passage_tokens=tokens, hops=hops, counter=counter)
     if not graph_tokens:
         return [writer.passages(ranking) for ranking in rankings]

@@ -3,7 +3,7 @@
 The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
 the other section gives it; a weight is written if the source states one (5 means none); "Relevant Relationships" are
 the facts that the graph describes, or for which the corpus has a sentence that names both ends, shown because the line
-would otherwise repeat "Related". Ours: how a small budget is shared (`shared`); entities beyond the query's, where they
+would otherwise repeat "Related". Ours: how a small budget is shared (`shared`); entities beyond the query's, if they
 are described; and chains, so that a reader can trace what a change reaches.
 """
 

@@ -73,7 +73,7 @@ def compare(
     if options.open and not webbrowser.open(report.resolve().as_uri()):
         print_line("No browser can be opened here.", err=True)
     if missing_answers:
-        print_line(f"{missing_answers} answers are missing. The same command asks again where none came.", err=True)
+        print_line(f"{missing_answers} answers are missing. The same command asks for them again.", err=True)
         raise typer.Exit(EXIT_SOME_FAILED)
 
 

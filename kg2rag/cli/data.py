@@ -112,7 +112,7 @@ def _save_questions(written: WrittenQuestions, out: Path, page: Path, dataset: s
     if written.failures:
         print_line(f"{len(written.failures)} calls failed, the first: {written.failures[0]}.", err=True)
     if any(failure.kind != "output" for failure in written.failures):
-        print_line("The same command asks again where no answer came.", err=True)
+        print_line("The same command asks again for answers that did not come.", err=True)
     if written.failures or not written.rows:
         raise typer.Exit(EXIT_SOME_FAILED)
 

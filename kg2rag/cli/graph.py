@@ -134,7 +134,7 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
     if any(failure.kind == "output" for failure in run.failures):
         print_line("Ask again with --retry-failed: other seed, warmer, twice the tokens.", err=True)
     if any(failure.kind != "output" for failure in run.failures):
-        print_line("The same command asks again where no answer came.", err=True)
+        print_line("The same command asks again for answers that did not come.", err=True)
 
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:

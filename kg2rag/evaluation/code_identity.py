@@ -88,7 +88,7 @@ class CodeWalk(ABC):
         """The identity of any value, as JSON values."""
 
     def class_identity(self, kind: type) -> Any:
-        """The name of a class; with all its members, where it is the user's."""
+        """The name of a class; if it is the user's, with all its members."""
         name = full_name(kind)
         if self.is_library(kind):
             return [name, library_version(kind.__module__)]
@@ -142,7 +142,7 @@ class CodeWalk(ABC):
         return [function.__qualname__, self.of(holder)]
 
     def _function(self, function: types.FunctionType) -> Any:
-        """The name of a function; with its code and all that this names, where it is the user's."""
+        """The name of a function; if it is the user's, with its code and all that this names."""
         code = function.__code__
         name = f"{function.__module__}.{function.__qualname__}"
         contents = [self.of(content) for content in closure(function)]
@@ -204,7 +204,7 @@ def _is_unchecked(module: str) -> bool:
 
 
 def _may_change(value: object) -> bool:
-    """Whether a member of a library's module is data, or was replaced: not a module, a class or a function of its."""
+    """Whether a member of a library's module is data, or was replaced; not a module, a class or a function."""
     if isinstance(value, types.FunctionType):
         return id(value) in OUTSIDE or file_origin(value.__code__.co_filename) == "user"
     if isinstance(value, types.BuiltinFunctionType):

@@ -1,7 +1,7 @@
 """Systems and a data set -> a `Comparison`: the run of each system, the scores of the runs, the tests of differences.
 
-Runs that the store has are read, the others are computed and stored (see `runs`): a killed comparison goes on where it
-was, and adding a system runs only that one.
+Runs that the store has are read, the others are computed and stored (see `runs`): after a killed comparison, the same
+call runs only what is missing, and adding a system runs only that one.
 """
 
 from __future__ import annotations

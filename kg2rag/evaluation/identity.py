@@ -172,7 +172,7 @@ class Walk(CodeWalk):
                         yield described
 
     def _knowledge(self, value: KnowledgeBase | Corpus | Store) -> Any:
-        """The identity of a corpus or a knowledge base; where a store lies makes no difference."""
+        """The identity of a corpus or a knowledge base; the place of a store makes no difference."""
         if isinstance(value, Corpus):
             return value.fingerprint
         if isinstance(value, Store):
@@ -205,7 +205,8 @@ class Walk(CodeWalk):
         """The identity of an object by the function and the arguments that `copy` and `pickle` would make it with."""
         kind = type(value)
         try:
-            parts = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))(value)
+            reduce: Any = copyreg.dispatch_table.get(kind, lambda copied: copied.__reduce_ex__(4))
+            parts = reduce(value)
         except Exception as error:
             raise NoKeyError(f"it holds {called(value)}, which cannot be compared by content") from error
         if isinstance(parts, str):
@@ -225,9 +226,9 @@ def _has_hidden_state(kind: type) -> bool:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object, without properties that were computed from others.
+    """The attributes of an object, without cached properties, which are computed from the others.
 
-    Of a class of this package, without the fields that do not count where two are compared, as memory for vectors.
+    For a class of this package, fields with `compare=False`, such as memory for vectors, are left out.
     """
     kind = type(value)
     attributes: dict[str, Any] = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}

@@ -95,7 +95,7 @@ def functions_of(value: object) -> Iterator[FunctionType]:
 
 
 def wrapped_functions(member: Any) -> list[Any]:
-    """The functions of a member of a class that is no function itself; None where a property lacks one."""
+    """The functions of a property, a class method or a static method; None for one that a property lacks."""
     if isinstance(member, property):
         return [member.fget, member.fset, member.fdel]
     return [member.func if isinstance(member, cached_property) else member.__func__]

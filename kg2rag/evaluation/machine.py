@@ -60,7 +60,7 @@ def library_versions() -> dict[str, str | None]:
 
 
 def load_average() -> float | None:
-    """Processes waiting for a core over the last minute, or None where the platform does not report it."""
+    """Processes waiting for a core, the mean of the last minute; None if the platform does not report it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

@@ -73,7 +73,7 @@ def _is_installed(path: Path) -> bool:
 
 
 def find_spec(name: str) -> ModuleSpec | None:
-    """Where a module lies, loaded or not, without importing its parents; None where it cannot be found."""
+    """The place of a module, loaded or not, found without importing its parents; None if there is none."""
     module = sys.modules.get(name)
     if module is not None:
         return _loaded_spec(module)
@@ -93,7 +93,7 @@ def find_spec(name: str) -> ModuleSpec | None:
 
 
 def _loaded_spec(module: ModuleType) -> ModuleSpec | None:
-    """Where a loaded module lies; None for one without a file, such as one made by hand."""
+    """The place of a loaded module; None for one without a file, such as one made by hand."""
     spec = getattr(module, "__spec__", None)
     if isinstance(spec, ModuleSpec):
         return spec
@@ -104,7 +104,7 @@ def _loaded_spec(module: ModuleType) -> ModuleSpec | None:
 
 
 def _namespace_spec(name: str, parent_folders: Sequence[str]) -> ModuleSpec | None:
-    """Where a package without `__init__.py` lies; None where it cannot be found."""
+    """The place of a package without `__init__.py`; None if there is none."""
     folders = [Path(folder, name.rpartition(".")[2]) for folder in parent_folders]
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder) for folder in folders if folder.is_dir()]

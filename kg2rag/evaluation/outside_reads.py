@@ -1,7 +1,7 @@
 """A block of code -> what the user's code in it read from outside: files, processes, networks, random numbers.
 
-Python reports such events to an audit hook (PEP 578). An event counts where the innermost code that is not a library's
-is the user's: what this package reads on its own, as models and its store, is part of the key already. Whether
+Python reports such events to an audit hook (PEP 578). An event counts if the innermost code that is not a library's
+is the user's: what this package reads by itself, such as models and its store, is part of the key already. Whether
 a file exists raises no event, so that the functions that ask are wrapped while a watch is open. Not seen: files that
 compiled code opens without Python, for which `identity` looks, and the clock.
 """
@@ -54,11 +54,11 @@ class Watch:
 
     @property
     def reason(self) -> str:
-        """Why the results of the block cannot be kept; "" where they can."""
+        """Why the results of the block cannot be kept; "" if they can."""
         return next(iter(self.unknown), "")
 
     def opened(self, path: Path) -> None:
-        """A file was opened to be read, or it was asked whether it is there."""
+        """Note a file that was opened to be read, or whose existence was asked for."""
         if path in self.known_files:
             self.read_known = True
         elif str(path) not in (os.devnull, "/dev/urandom"):

@@ -101,7 +101,7 @@ class Agreement(HtmlPage):
         return f"Questions without gold: {len(self.queries):,}{judged}, asked of {', '.join(self.rankings)}"
 
     def body(self, heading: str = "") -> Markup:
-        """How much the systems agree, and where they do not; with a `heading`, also the place of the judging script."""
+        """How much the systems agree, and on which questions least; with a `heading`, also the place of the script."""
         tables = []
         for frame in (self.pairs, self.differences()):
             if len(frame):

@@ -26,7 +26,7 @@ _NO_DIFFERENCE = (
     "started seconds ms_per_query build_seconds runs load_average command batch_size threads blas graphs graph_unread "
     "graph_use graph_systems not_cached code fingerprint"
 ).split()
-"""Keys of a configuration that say nothing of what its numbers were to be."""
+"""Keys of a configuration that do not determine its numbers."""
 _MACHINE = ("python", "platform", "processor", "versions", "threads", "blas", "commit")
 
 
@@ -218,6 +218,6 @@ def questions(data: QADataset) -> str:
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:
-    """Of a configuration: two that are equal were to give equal numbers; time, load and speed do not count."""
+    """A checksum of what determines the numbers of a configuration; time, load and speed do not count."""
     compared = {name: value for name, value in config.items() if name not in _NO_DIFFERENCE}
     return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()[:16]

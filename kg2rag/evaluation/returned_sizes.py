@@ -48,7 +48,7 @@ def _medians_of_others(values: pd.Series) -> pd.Series:
 
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
-    """System -> where it exceeds the others most, in words; only systems that are `larger`."""
+    """System -> the largest ratio to the others, in words; only systems that are `larger`."""
     frame = against_others(sizes).melt(["system", "k"], ["tokens_ratio", "hits_ratio"], ignore_index=False)
     # Rounded, so that a table that was saved with six decimals gives the same words.
     larger = frame[frame["value"] > LARGER_RATIO].round({"value": 4}).sort_index(kind="stable")
@@ -65,7 +65,7 @@ def token_curve(
 ) -> pd.DataFrame:
     """Mean recall within growing numbers of tokens: index tokens, one column per system.
 
-    NaN beyond the point where a ranking of `k` hits is used up, because k would cut it there and not the budget. A
+    NaN beyond the tokens of a ranking of `k` hits, because k would cut it there and not the budget. A
     ranking of fewer hits is complete and counts at every budget.
 
     runs : system -> rankings of all questions, in their order; several times over for several seeds.

@@ -2,8 +2,8 @@
 
 A run is kept in blocks of `BLOCK` questions, each as soon as it is finished, under a key of all that it depends on:
 the class and parameters of the system (files by their content), its knowledge bases, the questions (not their gold),
-k and the code, see `identity`. A killed comparison goes on where it was, and one more system or question runs only
-what is new.
+k and the code, see `identity`. After a killed comparison, the same call runs only what is missing, and one more
+system or question runs only what is new.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import Notes, QADataset, Query, Ranking, Triple, UnansweredError
 
 BLOCK = 100
-"""Questions of an entry of the store: so many are lost, at most, where a run is killed."""
+"""Questions of an entry of the store: at most so many are lost if a run is killed."""
 STAGE, RANKINGS, ABOUT = "runs", "rankings.parquet", "about.json"
 LIBRARIES = ("bm25s", "faiss-cpu", "numpy", "scipy")
 """Libraries that compute scores; those of an encoder are part of its fingerprint."""
 WITH_PATHS = 20
-"""Hits of a ranking whose paths are kept: a path is often worked out only where it is shown."""
+"""Hits of a ranking whose paths are kept: a path is often computed only when it is displayed."""
 _TRIPLE = pa.struct(
     [(name, pa.string()) for name in ("head", "relation", "tail", "passage_id", "description")]
     + [(name, pa.float64()) for name in ("strength", "confidence")]
@@ -61,19 +61,19 @@ SCHEMA = pa.schema(
         ("notes", pa.string()),
     ]
 )
-"""One row a question."""
+"""One row per question."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """What a system returned for a set of questions.
 
-    rankings : one a question, in their order.
-    ms_per_query : milliseconds of a warm system. NaN where its rankings were computed elsewhere (`timed = False`), or
-        where something was still built while the clock ran.
-    build_seconds : what was spent before that: on indexes, graphs, vectors, and a batch to warm up.
+    rankings : one per question, in their order.
+    ms_per_query : milliseconds of a warm system. NaN if its rankings were computed elsewhere (`timed = False`), or if
+        something was still built while the clock ran.
+    build_seconds : spent before that on indexes, graphs, vectors, and a batch to warm up.
     about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
-    not_cached : why it is not in the store; "" where it is.
+    not_cached : why it is not in the store; "" if it is.
     n_stored : how many of the rankings were read from the store; `about["started"]` says when they were made.
     """
 
@@ -98,8 +98,8 @@ def run(
 ) -> Run:
     """The run of a system on all questions of a data set, from the store as far as it is there.
 
-    A run is not kept where the store cannot tell whether it is still the same run: where something in the system cannot
-    be compared by content, or its code reads files that are none of its parameters, a network or random numbers.
+    A run is not kept if the store cannot tell whether it is still the same run: if something in the system cannot be
+    compared by content, or its code reads files that are none of its parameters, a network or random numbers.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class _Cache:
     walk: Walk
 
     def find(self, queries: Sequence[Query]) -> Path | None:
-        """The entry of a block, where the encoders that it asked for vectors are still the same ones."""
+        """The entry of a block, if the encoders that it asked for vectors are still the same."""
         entry = self.store.find(STAGE, self._key(queries), libraries=LIBRARIES)
         if entry is None:
             return None
@@ -255,7 +255,7 @@ class _Worker:
 
     @property
     def walk(self) -> Walk | None:
-        """What the system is made of, where that has code of the user's, which is watched."""
+        """The parts of the system if they have code of the user's, which is watched; otherwise None."""
         if self.cache is None or not self.cache.walk.has_user_code:
             return None
         return self.cache.walk
@@ -341,8 +341,8 @@ class _Worker:
     def block(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
         """The rankings of a block, checked, and what it depends on.
 
-        Where a knowledge base built anything while the clock ran, the block is run once more; and where it still
-        does, there is no time to report.
+        If a knowledge base built anything while the clock ran, the block is run once more; if it builds again, the
+        time is unknown.
         """
         started, seconds = datetime.now(UTC).isoformat(timespec="seconds"), None
         for _ in range(2):

@@ -200,7 +200,7 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     """
     means = pd.DataFrame({name: array.mean(axis=0) for name, array in scores.items()})
     best = []
-    for i, name in enumerate(means.idxmax(axis=1)):
+    for i, name in enumerate(means.idxmax(axis=1).astype(str)):
         of_best = [name in pair for pair in pairs]
         best.append((name, float(holm(p[:, i])[of_best].max())))
     return best

@@ -135,8 +135,9 @@ def p_values(differences: ArrayLike, seed: int = 0, *, tests: int = 1) -> FloatA
     the observed sum counted in, until p is known to 7 % of itself or enough are drawn. 1.0 where all differences are 0.
 
     differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
-    seed, tests : of the swaps, where they are drawn, and how many tests are in the family: so many more swaps are drawn
-        that its smallest p can be below .001 after correction.
+    seed : of the swaps, if they are drawn.
+    tests : in the family; the more there are, the more swaps are drawn, so that the smallest p can be below .001 after
+        correction.
     """
     table, is_single = columns(differences)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
@@ -165,7 +166,7 @@ def _exact(differences: FloatArray) -> float:
 
 
 def _tail(sizes: IntArray, least: int) -> FloatArray | None:
-    """The chance of each sum that one of two equal systems may win, up to where the other is `least` ahead.
+    """The chance of each sum that one of two equal systems may win, up to the sum at which the other is `least` ahead.
 
     A system that wins w of the total is behind by total - 2 w. None if that would take too long.
     """

@@ -78,7 +78,7 @@ def _run_name(system: str) -> str:
 
 
 def other_comparison(directory: Path, data: str, systems: Collection[str] | None = None) -> str:
-    """In words, the comparison on other data, or of systems beyond these, that lies there; "" where none does."""
+    """A description of the comparison in a folder if it has other data, or systems beyond these; otherwise ""."""
     path = directory / CONFIG
     if not path.is_file():
         return ""
@@ -172,7 +172,7 @@ def _read_scores(path: Path) -> pd.DataFrame:
 
 
 def _read_table(path: Path, index: str | None) -> pd.DataFrame | None:
-    """One of the other tables; None where the comparison had none. A curve is blank where a run ends."""
+    """One of the other tables; None if the comparison had none. A curve is blank beyond the end of a run."""
     if not path.is_file():
         return None
     blank = None if index is None else [""]
@@ -198,5 +198,5 @@ def configuration(directory: Path) -> Mapping[str, Any]:
 
 
 def checksum_of(about: Mapping[str, Any]) -> str:
-    """Of what config.json holds without its own checksum."""
+    """A checksum of the content of config.json, its own checksum apart."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

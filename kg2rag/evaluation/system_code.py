@@ -90,7 +90,7 @@ def _files_of(module: str) -> tuple[Path, ...]:
 
 @cache
 def code_checksum(file: Path) -> str:
-    """Of Python code, that of its syntax tree without docstrings; of another file, that of its bytes."""
+    """A checksum of a file: of Python code, the syntax tree without docstrings; otherwise the bytes."""
     content = file.read_bytes()
     if file.suffix == ".py":
         tree = ast.parse(content)

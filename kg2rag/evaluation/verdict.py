@@ -212,7 +212,7 @@ def verdict(scored: ScoredRuns, metric: str, min_gain: float = MIN_GAIN) -> Verd
     if not (graphs and plains):
         raise ValueError(
             f"A verdict compares systems that read a graph (here {', '.join(graphs) or 'none'}) with systems that read "
-            f"none (here {', '.join(plains) or 'none'}). Add one, such as graph_augmented or dense."
+            f"none (here {', '.join(plains) or 'none'}). Add one, such as graph_augmented or hybrid."
         )
     scores = scored.scores_of(metric)
     graph, plain = _best(graphs, scores), _best(plains, scores)

@@ -25,7 +25,7 @@ class _Strict(BaseModel):
 
 
 class PublishedSet(_Strict):
-    """A question set as the paper used it; None where the paper gives no number."""
+    """A question set as the paper used it; None if the paper gives no number."""
 
     name: str
     questions: int | None = Field(default=None, ge=1)
@@ -39,11 +39,11 @@ class Ours(_Strict):
     set : the ledger's set with whose numbers it is compared.
     data, folder, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts only.
     graph : the graph source; FILE in it is a name in the folder.
-    system, parameters : of the catalogue. k : hits a query. dtype : of the encoder, see `SentenceEncoder`.
-    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. Where empty, all metrics
-        of the row, which then have the same names here.
-    primary : this run is judged. It was fixed before the numbers were seen, so it is the catalogue's default; where it
-        is not, `as_published` says what in the paper its settings follow.
+    system, parameters : of the catalogue. k : hits per query. dtype : of the encoder, see `SentenceEncoder`.
+    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. If empty, all metrics of
+        the row, which then have the same names here.
+    primary : this run is judged. It was fixed before the numbers were seen, so it is the catalogue's default; of other
+        settings, `as_published` names the place in the paper that they follow.
     sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
     note : what differs; needed where `comparable` is false, which forbids a verdict.
     """
@@ -78,7 +78,7 @@ class Ours(_Strict):
             raise ValueError("comparable is false, so note must say what forbids a verdict")
         if self.primary and (self.parameters or not self.titles) and not self.as_published:
             raise ValueError(
-                "a primary run has the catalogue's defaults; as_published says where the paper sets others"
+                "a primary run has the catalogue's defaults; as_published names the place in the paper that sets others"
             )
         return self
 
@@ -86,7 +86,7 @@ class Ours(_Strict):
 class Published(_Strict):
     """One system of the paper; `values` : set -> metric -> value. What a paper does not print is absent, never zero.
 
-    `needs` : what running it takes, where no run of ours measures it.
+    `needs` : what running it takes, if no run of ours measures it.
     """
 
     system: str
@@ -133,7 +133,7 @@ class Ledger(_Strict):
     cite : whom to cite. metric : what the numbers measure, and their unit. scale : ours are multiplied by it.
     against : "published", or "released": our own run of released code, judged otherwise and counted apart.
     decimals : the fewest that a value is printed with.
-    baseline : the row over which improvements are compared, where the paper's table has one.
+    baseline : the row over which improvements are compared, if the paper's table has one.
     needs : metric -> what it needs, whatever the system.
     """
 

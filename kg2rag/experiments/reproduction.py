@@ -1,4 +1,4 @@
-"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number and run.
+"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row per published number and run.
 
 The tolerance of a published mean and its verdict are defined in `NOTE`; a subset is taken to be drawn at random, our
 deviation for theirs, whose scores are not known. Verdicts are of two kinds that are never counted together: against
@@ -40,15 +40,15 @@ COLUMNS = tuple(
     "primary why command".split()
 )
 TEXTS = ("baseline", "source", "system", "why", "command")
-"""Columns that are empty where there is nothing to say."""
+"""Columns of texts, which may be empty."""
 SHOWN = tuple("ledger published set metric theirs ours difference tolerance verdict system why".split())
 NUMBERS = ("theirs", "ours", "difference", "tolerance", "numbers", "their gain", "our gain", "effect ratio", "tau")
 SIGNED = ("difference", "their gain", "our gain")
 NOTE = (
     "Tolerance: 1.96 standard errors of the difference of the means, from our standard deviation s between questions "
-    "and the numbers of questions, n ours and N theirs: s · sqrt((N - n) / (N · n)) where ours are a subset of theirs, "
-    "s · sqrt(1/n + 1/N) where not; and half a unit of the last digit printed. ok: within it; close: within twice; "
-    "off: beyond. Released code: same where the printed digits are the same."
+    "and the numbers of questions, n ours and N theirs: s · sqrt((N - n) / (N · n)) if ours are a subset of theirs, "
+    "otherwise s · sqrt(1/n + 1/N); and half a unit of the last digit printed. ok: within it; close: within twice; "
+    "off: beyond. Released code: same if the printed digits are equal."
 )
 
 
@@ -71,7 +71,7 @@ def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float
 
 
 def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED) -> str:
-    """The first word for a difference that is allowed, the second within twice as much (where there is a third)."""
+    """The first word for a difference that is allowed, the second within twice as much (if there is a third)."""
     # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of them.
     excess = math.ceil(round(abs(difference) / allowed, 9))
     return words[min(max(excess, 1), len(words)) - 1]
@@ -79,7 +79,7 @@ def verdict(difference: float, allowed: float, words: Sequence[str] = PUBLISHED)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
-    """One row a published number and run of ours, columns `COLUMNS`.
+    """One row per published number and run of ours, columns `COLUMNS`.
 
     `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is judged),
     "not comparable" or "not run" (`why` says why). `sd` : of our score between our `questions`.
@@ -224,7 +224,7 @@ def _rows_to_run(ledgers: Sequence[Ledger], only: str) -> list[tuple[Ledger, Pub
 
 
 def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
-    """The lines of a published row on one set: one a metric and run, or one a metric that nothing measures."""
+    """The lines of a published row on one set: one per metric and run; one for a metric that no run measures."""
     runs = row.runs(name)
     only = f"{ledger.name}/{row.system}/{name}"
     command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
@@ -267,7 +267,7 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd
 
 
 def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd.DataFrame]:
-    """What every distinct run measures: its key -> a row a question, a column a metric; runs come from the store."""
+    """Key of each distinct run -> its scores, one row per question and one column per metric."""
     scores_of: dict[str, pd.DataFrame] = {}
     with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
         for _, group in groupby(sorted(runs, key=_base), key=_base):

@@ -25,7 +25,7 @@ _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in
 
 
 def render(template: str, **content: object) -> Markup:
-    """The template of that file name, filled in; jinja2's UndefinedError where the content lacks a name."""
+    """The template of that file name, filled in; jinja2's UndefinedError if the content lacks a name."""
     from markupsafe import Markup
 
     return Markup(_environment().get_template(template).render(**content))  # noqa: S704

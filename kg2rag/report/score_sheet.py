@@ -33,7 +33,7 @@ def scales(scores: pd.DataFrame, shown_metric: str = "") -> dict[str, float]:
     numbers = numbers.T.fillna(numbers["mean"]).T  # an unknown end of an interval
     is_share = ((numbers >= -ROUNDING) & (numbers <= 1 + ROUNDING)).all(axis=1).groupby(scores["metric"]).all()
     if shown_metric:
-        is_share[:] = is_share.all()
+        is_share &= bool(is_share.all())
     factors = {}
     for name in scores["metric"].unique().tolist():
         base = (shown_metric or name).split("@")[0]

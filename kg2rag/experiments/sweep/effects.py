@@ -40,15 +40,15 @@ class ScoredConfigurations(Protocol):
         """Split -> (n_configurations, n_questions) scores."""
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a configuration."""
+        """One row per configuration."""
 
 
 def effects(result: ScoredConfigurations, system: str) -> pd.DataFrame:
     """The dev scores of each value of each parameter, over all values of the others.
 
-    One row a parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
+    One row per parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
     mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
-    (paired randomisation test, corrected over the parameters), and `says`: "no difference" where that is .05 or more.
+    (paired randomisation test, corrected over the parameters), and `says`: "no difference" if that is .05 or more.
     ValueError: the sweep has no results of the system.
     """
     configurations = _configurations_of(result, system)

@@ -20,9 +20,9 @@ SLANTED_CHARACTERS = 30  # of all values of a panel, from which their labels are
 
 
 def main_effects(result: ScoredConfigurations, system: str) -> Figure:
-    """One panel a parameter: the mean dev score at each value with its 95 % interval; "no difference" where none shows.
+    """One panel per parameter: the mean dev score at each value with its 95 % interval; "no difference" in the title.
 
-    Numbers are joined; between other values there is nothing, and each has its own bar.
+    Numbers are joined by a line; other values have a bar each.
     """
     table = effects(result, system)
     names = list(dict.fromkeys(table["parameter"]))

@@ -24,10 +24,10 @@ GraphSources = GraphSource | Sequence[str] | Mapping[str, GraphSource]
 
 
 class Split(BaseModel):
-    """How questions are divided into dev, where configurations are chosen, and test, where the chosen are judged.
+    """How questions are divided into dev, by which configurations are chosen, and test, by which these are judged.
 
-    dev : the share of questions to choose by, of each type of question (or number of hops, where types are not known)
-        alike.
+    dev : the share of questions to choose by, the same of each type of question (or number of hops, if types are not
+        known).
     seed : of the draw.
     """
 

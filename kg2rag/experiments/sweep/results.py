@@ -1,6 +1,6 @@
 """The scores of a sweep as tables: every configuration, and the best of each group on dev with its test score.
 
-A sweep's folder holds `results.parquet`, one row a configuration and question; `sweep.json`, what all of them share;
+A sweep's folder holds `results.parquet`, one row per configuration and question; `sweep.json`, what all of them share;
 and the report as Markdown and as a page. The same sweep gives the same `results.parquet` however it was interrupted.
 """
 
@@ -50,7 +50,7 @@ class SweepResult:
 
     Attributes
     ----------
-    per_question : one row a configuration and question: `COLUMNS` (parameters as JSON), then the metrics. A failed
+    per_question : one row per configuration and question: `COLUMNS` (parameters as JSON), then the metrics. A failed
         configuration has one row with its error.
     objective : the metric of the selection, on the questions of the dev split only.
     config : what all scores share, and the machine they were computed on.
@@ -130,7 +130,7 @@ class SweepResult:
         return dict(zip(self.numbers, ordered, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a configuration: labels, parameters, mean scores on dev and on test, milliseconds a query.
+        """One row per configuration: labels, parameters, mean scores on dev and on test, milliseconds per query.
 
         Index `number`, in the order of the sweep. A parameter that the sweep does not set is blank.
         """
@@ -154,9 +154,9 @@ class SweepResult:
 
         `by` : columns of `to_frame` that make a group, such as ("system", "graph").
 
-        Returns one row a group, best on dev first, ties by number: the group, number, tried (configurations it was
+        Returns one row per group, best on dev first, ties by number: the group, number, tried (configurations it was
         chosen from), parameters; of the objective dev, test and gap (dev - test), each with _low and _high (95 %);
-        against the system's defaults, where the sweep has them, default_dev, default_test, p (paired randomisation test
+        against the system's defaults, if the sweep has them, default_dev, default_test, p (paired randomisation test
         on the test questions) and p_holm, corrected for the groups of the table.
         """
         rows = []
@@ -172,7 +172,7 @@ class SweepResult:
         return table
 
     def _objective_of(self, number: int) -> dict[str, FloatArray]:
-        """Split -> the scores of one configuration, a question each."""
+        """Split -> (n_questions,) scores of one configuration."""
         return {split: self.questions[split][self.numbers.index(number)] for split in PARTS}
 
     def _scores_of(self, number: int) -> dict[str, float]:
@@ -200,8 +200,8 @@ class SweepResult:
 
         Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
 
-        Returns one row a configuration, in the order of the sweep: number, system, changed (the parameters in which it
-        differs), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap over questions) and
+        Returns one row per configuration, in the order of the sweep: number, system, changed (the parameters that
+        differ), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap over questions) and
         p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
         ValueError: no finished configuration has the number, or there is no such metric.
         """
@@ -267,7 +267,7 @@ class SweepResult:
             f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} test "
             "questions. Configurations were chosen on dev only; the test score is the one to quote. The gap is dev "
             "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's "
-            "defaults (dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the "
+            "defaults (dev, test), if the sweep has them, tell the two apart. p: chosen against defaults on the "
             "test questions, paired randomisation test, Holm-corrected for the rows."
         )
 

@@ -36,7 +36,7 @@ class Scorer:
     opened: dict[str, KnowledgeBase] = field(default_factory=dict)
 
     def __call__(self, group: Sequence[Configuration]) -> pd.DataFrame:
-        """One row a configuration and question, or a single row with the error."""
+        """One row per configuration and question, or a single row with the error."""
         return pd.concat([self._scored(configuration) for configuration in group], ignore_index=True)
 
     def _scored(self, configuration: Configuration) -> pd.DataFrame:

@@ -56,7 +56,7 @@ class Sweep:
     encoder : a model's name or an embedder.
     metrics : names and functions, as `kg2rag.compare` takes them; `objective`, by default the first, decides the
         selection.
-    k : hits a query.
+    k : hits per query.
     split : how questions are divided into dev and test, see `Split`, or its fields.
     store : where knowledge bases and runs are kept.
 

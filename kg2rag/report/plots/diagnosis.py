@@ -188,7 +188,7 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
 
 
 def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:
-    """A node's name above or below it, where fewer arrows are; beyond their heads where they come from both sides."""
+    """A node's name on the side with fewer arrows, above or below; farther away if arrows come from both sides."""
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     up = [abs(x) < 2 * y for x, y in around].count(True)  # arrows through where the name would stand
     down = [abs(x) < -2 * y for x, y in around].count(True)
