@@ -169,7 +169,7 @@ def score_runs(
     per_seed = _means_per_seed(seed_frames, names)
     untested: list[str] = []
     if answers is not None:
-        names += answers[list(ANSWER_METRICS)].dropna(axis="columns", how="all").columns
+        names += answers[list(ANSWER_METRICS)].dropna(axis="columns", how="all").columns.tolist()
         frames = {name: frame.join(_answer_scores(answers, name)) for name, frame in frames.items()}
         if not uses_passages(answers, seed):
             untested = [EM, F1]

@@ -63,9 +63,9 @@ def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unles
     tokens = PassageTokens(data.corpus, words)
     for _ in range(3):
         tokens.cut(ranking(data, 10, 20, 30), 100)
-    assert tokens.of(ranking(data, 30, 10, 20)[0]).tolist() == [30, 10, 20]
+    assert tokens.count(ranking(data, 30, 10, 20))[0].tolist() == [30, 10, 20]
     assert words.counted == 3
-    assert PassageTokens(data.corpus).of(ranking(data, 10, 60)[0]).tolist() == [10, 60]  # "word" is one token there
+    assert PassageTokens(data.corpus).count(ranking(data, 10, 60))[0].tolist() == [10, 60]  # "word" is one token there
 
 
 def test_sizes_are_means_within_each_depth(data):
