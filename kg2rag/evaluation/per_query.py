@@ -10,7 +10,7 @@ import pandas as pd
 
 from kg2rag.evaluation.statistics import EQUAL
 from kg2rag.types import QADataset, Ranking
-from kg2rag.types.notes import plain
+from kg2rag.types.notes import json_value
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -85,7 +85,7 @@ def largest_first(differences: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 def notes_json(ranking: Ranking) -> str:
     """The notes as JSON, "{}" for none; lists of more than 20 members as {"count": …, "first": […]}."""
-    return json.dumps(_shortened(plain(ranking.notes.display_fields())), ensure_ascii=False)
+    return json.dumps(_shortened(json_value(ranking.notes.display_fields())), ensure_ascii=False)
 
 
 def _shortened(value: Any) -> Any:
