@@ -9,8 +9,6 @@ from functools import cached_property, partial
 from itertools import compress
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
@@ -153,14 +151,3 @@ def by_columns(
         query.id, rows, score_parts[stage], kb.corpus.ids, stages=(stage,), score_parts=score_parts, notes=notes
     )
     return ranking.top(k)
-
-
-def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
-    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 if these are equal."""
-    if low is None:
-        low = values.min(initial=np.inf)
-    if high is None:
-        high = values.max(initial=-np.inf)
-    if high <= low:
-        return np.ones(len(values))
-    return np.clip((values - low) / (high - low), 0.0, 1.0)

@@ -13,8 +13,9 @@ searches for what the graph relates instead of walking to passages. Ours:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -124,7 +125,7 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
         hits = iter(dense.retrieve_batch(searches, self.hits))
         rankings = []
         for i, written in enumerate(expansions):
-            finds = _first_finds([next(hits) for _ in written])
+            finds = _first_finds(islice(hits, len(written)))
             ranking = dense_rankings[i].top(k)
             if written:
                 ranking = self._fuse(dense_rankings[i], written, finds, any(map(self._is_hub, seeds[i])), k)
@@ -200,9 +201,8 @@ class ExpansionQueries(LinksEntities, VectorRetriever):
             depth = 0
         counted = self._counted(dense.rows, graph.rows, weight, depth)
         fused = fuse_rankings([dense, graph], (1.0, weight), k, constant=self.constant, counted=counted)
-        where = np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
-        parts = {**fused.score_parts, "expansion": where[:, 0], "expansion rank": where[:, 1]}
-        return replace(fused, score_parts=parts)
+        numbers, ranks = np.array([finds.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2).T
+        return replace(fused, score_parts={**fused.score_parts, "expansion": numbers, "expansion rank": ranks})
 
     def _counted(
         self, dense_rows: IntArray, graph_rows: IntArray, weight: float, depth: int
@@ -276,7 +276,7 @@ def _take_in_turn(candidates: Sequence[Iterator[tuple[frozenset[int], Expansion]
     return list(chosen.values())
 
 
-def _first_finds(rankings: Sequence[Ranking]) -> dict[int, tuple[int, int]]:
+def _first_finds(rankings: Iterable[Ranking]) -> dict[int, tuple[int, int]]:
     """Corpus row -> the number of the first ranking that holds it and its rank there, both from 1; in that order."""
     finds: dict[int, tuple[int, int]] = {}
     for number, ranking in enumerate(rankings, start=1):

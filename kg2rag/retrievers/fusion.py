@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import min_max
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
 from kg2rag.types.notes import PerStage
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
@@ -152,6 +151,17 @@ class ReciprocalRank(Method):
     def term(self, name: str, weight: float) -> str:
         """As `contributions`."""
         return f"{number(weight)} / ({number(self.constant)} + {name} rank)"
+
+
+def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
+    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 if these are equal."""
+    if low is None:
+        low = values.min(initial=np.inf)
+    if high is None:
+        high = values.max(initial=-np.inf)
+    if high <= low:
+        return np.ones(len(values))
+    return np.clip((values - low) / (high - low), 0.0, 1.0)
 
 
 class ScaledSum(Method):

@@ -228,14 +228,14 @@ class Pattern(Retriever):
         contents = self.kb.corpus.contents
         rows = range(len(contents)) if mask is None else mask.tolist()
         matching = [row for row in rows if matcher.search(contents[row])]
-        ones = np.ones(len(matching))
+        scores = np.ones(len(matching))
         return Ranking.from_scores(
             query.id,
             matching,
-            ones,
+            scores,
             self.kb.corpus.ids,
             stages=("pattern",),
-            score_parts={"match": ones},
+            score_parts={"match": scores},
             notes=PatternNotes("match", "pattern", terms=(f"/{pattern}/{flag}",)),
         ).top(k)
 

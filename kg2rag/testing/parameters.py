@@ -67,13 +67,8 @@ def _with_parameter(build: Callable[..., Any], name: str, value: object) -> Any:
     return build(**{name: value})
 
 
-def parameters_of_system(system: Retriever) -> Iterator[Parameter]:
-    """The fields of a system and of the components inside it."""
-    yield from _fields(system, lambda changed: changed)
-
-
-def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:
-    """The fields of a component and of those inside it; `put` builds the system with a changed component."""
+def parameters_of_system(part: Any, put: Callable[[Any], Any] = lambda system: system) -> Iterator[Parameter]:
+    """The fields of a system, or part of one, and of the components inside it; `put` builds it with a changed part."""
     part_type: Any = type(part)
     annotations = annotations_of(part_type)
     for field in dataclasses.fields(part):
@@ -81,7 +76,7 @@ def _fields(part: Any, put: Callable[[Any], Any]) -> Iterator[Parameter]:
         put_value = partial(_put_field, put, part, field.name)
         components = list(_components(value))
         for position, component in components:
-            yield from _fields(component, partial(_put_member, put_value, value, position))
+            yield from parameters_of_system(component, partial(_put_member, put_value, value, position))
         if not components and field.default is not dataclasses.MISSING and field.init:
             yield Parameter(field.name, value, annotations.get(field.name), put_value)
 

@@ -15,6 +15,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.system_parts import is_component, parts
 from kg2rag.testing.trial import Trial, describe_query, difference
 from kg2rag.testing.worlds import is_ordinary
 from kg2rag.types import FloatArray, Hit, Query, Ranking, canonical_order, for_stage
@@ -63,8 +64,9 @@ def _order(ranking: Ranking) -> Iterator[tuple[str, str]]:
         yield "finite scores", f"the score of {ids[i]!r} is {scores[i]}"
     order = canonical_order(ranking.rows, scores)
     for i in np.flatnonzero(order != np.arange(len(ids))).tolist():
-        hit, expected = (f"{ids[j]} ({float(scores[j])!r})" for j in (i, order[i]))
-        yield "canonical order", f"{hit} is hit {i + 1} in place of {expected}; order hits with `Ranking.from_scores`"
+        place = f"hit {i + 1} in place of {ids[order[i]]} ({float(scores[order[i]])!r})"
+        sentence = f"{ids[i]} ({float(scores[i])!r}) is {place}; order hits with `Ranking.from_scores`"
+        yield "canonical order", sentence
 
 
 def _of_hit(trial: Trial, query: Query, hit: Hit) -> Iterator[tuple[str, str]]:
@@ -99,7 +101,7 @@ def worked_out(ranking: Ranking) -> FloatArray:
     codes = np.zeros(len(ranking), np.int8) if ranking.stage_codes is None else ranking.stage_codes
     scores = np.full(len(ranking), np.nan)
     for code in np.unique(codes).tolist():
-        for term in terms_of(ranking, ranking.stages[code]) or ():
+        for term in terms_of(ranking, ranking.stages[code]):
             expression = "".join(symbols.get(piece, piece) for piece in term).replace("·", "*")
             values = np.asarray(pd.eval(expression, engine="python", local_dict=columns), dtype=np.float64)
             scores = np.where((codes == code) & ~np.isnan(values), np.nan_to_num(scores) + values, scores)
@@ -125,9 +127,8 @@ def prefixes(trial: Trial) -> Iterator[str]:
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
         small, large = sorted((k, trial.k))
         rankings = trial.system.retrieve_batch(trial.queries, k)
-        for query, *pair in zip(trial.queries, trial.rankings, rankings, strict=True):
-            shallow, deep = pair if trial.k == small else reversed(pair)
-            fault = difference(shallow, deep.top(small), notes=False)
+        for query, ranking, other in zip(trial.queries, trial.rankings, rankings, strict=True):
+            fault = difference(ranking.top(small), other.top(small), notes=False)
             if fault:
                 yield f"{describe_query(query)}, at k = {small} and k = {large}: {fault}"
 
@@ -171,8 +172,9 @@ def bounds_of_k(trial: Trial) -> Iterator[str]:
 def configuration(trial: Trial) -> Iterator[str]:
     """Components must be dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
     system = trial.system
-    for component in _components(system):
-        yield from _component_faults(component)
+    for part in parts(system):
+        if is_component(part) and not isinstance(part, KnowledgeBase):
+            yield from _component_faults(part)
     if not dataclasses.is_dataclass(system):
         yield f"{type(system).__name__} is no dataclass: its parameters cannot be read"
     else:
@@ -191,16 +193,6 @@ def _component_faults(component: Any) -> Iterator[str]:
         is_parameter = isinstance(getattr(component, field.name), bool | int | float | str | None)
         if is_parameter and not field.repr and field.default is not dataclasses.MISSING:
             yield f"{name}.{field.name} is not in the repr, which is part of the cache key"
-
-
-def _components(part: object) -> Iterator[object]:
-    """A system and the dataclasses inside it, without the knowledge base."""
-    members = part if isinstance(part, tuple) else ()
-    if dataclasses.is_dataclass(part) and not isinstance(part, KnowledgeBase | type):
-        yield part
-        members = tuple(getattr(part, field.name) for field in dataclasses.fields(part))
-    for member in members:
-        yield from _components(member)
 
 
 def equal_to(*ways: tuple[str, Callable[[Trial], Sequence[Ranking]]]) -> Promise:

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.cells import excerpt
 from kg2rag.types import Hit, Query, Ranking
 
 TIE = 1e-5
@@ -54,7 +55,7 @@ class Trial:
 
 def describe_query(query: Query) -> str:
     """The id and the first words of a query, for messages."""
-    return f"query {query.id!r} ({query.text[:40]!r}{'…' if len(query.text) > 40 else ''})"
+    return f"query {query.id!r} ({excerpt(query.text, 40)!r})"
 
 
 @lru_cache(maxsize=512)  # a trial's own rankings are compared with several others

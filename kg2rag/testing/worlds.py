@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +128,7 @@ def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
 @cache
 def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
-    store = Store(Path(_FOLDER().name))
+    store = Store(Path(_folder().name))
     whole = corpus()
     untitled = Corpus.from_passages(
         [replace(passage, title="") if i % 2 else passage for i, passage in enumerate(whole)]
@@ -146,4 +146,7 @@ def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     }
 
 
-_FOLDER = cache(partial(tempfile.TemporaryDirectory, prefix="kg2rag-testing-"))
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is deleted when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="kg2rag-testing-")

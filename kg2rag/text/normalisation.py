@@ -195,7 +195,7 @@ class Lexicon:
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
-        split = [key.split(" ") if key else [] for key in keys]
+        split = [key.split() for key in keys]
         self._number: dict[str, int] = {}
         words = np.array([self._number.setdefault(word, len(self._number)) for key in split for word in key], np.int64)
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))

@@ -271,4 +271,4 @@ def _lines(file: Path) -> Iterator[str]:
             yield from StringIO(decode(stream.read(), file))
             return
         for number, line in enumerate(stream, start=1):
-            yield decode(line, file if number == 1 else f"{file}, line {number}")
+            yield decode(line, f"{file}, line {number}")

@@ -10,10 +10,10 @@ hit's score can thus be recomputed from its parts:
 >>> import numpy as np
 >>> from kg2rag.types.rankings import Ranking
 >>> parts = {"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])}
->>> found = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
+>>> columns = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
 >>> sums = Notes({"vector": "cosine", "graph": "cosine · strength / 10"}, {"vector": "dense", "graph": "graph"})
 >>> ids, rows, scores = ["fastapi", "starlette"], np.array([0, 1]), np.array([0.9, 0.28])
->>> ranking = Ranking.from_scores("q", rows, scores, ids, **found, notes=sums)
+>>> ranking = Ranking.from_scores("q", rows, scores, ids, **columns, notes=sums)
 >>> print(ranking.explain(), end="")
  1  fastapi  0.9  vector, from dense
     = 0.9 (cosine)
@@ -117,24 +117,24 @@ class Notes:
         if self.entities is not None:
             values["entities"] = tuple(entity.name for entity in self.entities)
             values["linked_by"] = ", ".join(dict.fromkeys(entity.linker for entity in self.entities))
-        for attribute in fields(self):
-            if attribute.name in _HIDDEN or attribute.metadata.get("inner"):
-                continue
-            value = getattr(self, attribute.name)
-            is_blank = attribute.name in _BASE and not value
-            if value is not None and not is_blank:
-                values[attribute.name] = value
+        for name, value in self._values().items():
+            is_blank = value is None or (name in _BASE and not value)
+            if name not in _HIDDEN and not is_blank:
+                values[name] = value
         return values | dict(self.other)
+
+    def _values(self) -> dict[str, object]:
+        """The fields, without those that one stage leaves for the next."""
+        names = [attribute.name for attribute in fields(self) if not attribute.metadata.get("inner")]
+        return {name: getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, object]:
         """Plain values, with the class under "kind"; values that equal their default are left out."""
         default = type(self)()
         values: dict[str, object] = {"kind": type(self).__name__}
-        for attribute in fields(self):
-            value = getattr(self, attribute.name)
-            is_written = attribute.name not in ("inputs", "other") and not attribute.metadata.get("inner")
-            if is_written and value != getattr(default, attribute.name):
-                values[attribute.name] = json_value(value)
+        for name, value in self._values().items():
+            if name not in ("inputs", "other") and value != getattr(default, name):
+                values[name] = json_value(value)
         if self.inputs:
             values["inputs"] = [notes.to_json() for notes in self.inputs]
         values |= json_value(self.other)

@@ -83,7 +83,7 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     import pandas as pd
 
     sizes = np.bincount(Components.of_graph(graph).labels)
-    named = np.count_nonzero(np.diff(graph.mentioned.indptr))
+    n_covered = np.count_nonzero(np.diff(graph.mentioned.indptr))
     stating = np.unique(graph.triples.passages[graph.triples.passages >= 0])
     busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs]
     values: dict[str, object] = {
@@ -96,8 +96,8 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
         "largest component": int(sizes.max(initial=0)),
         "passages": graph.n_passages,
         "passages with a triple": len(stating),
-        "isolated passages": graph.n_passages - named,
-        "share of passages covered": round(named / graph.n_passages, 4),
+        "isolated passages": graph.n_passages - n_covered,
+        "share of passages covered": round(n_covered / graph.n_passages, 4),
         "mean degree": round(float(graph.degrees.mean()), 2) if graph.n_entities else 0.0,
         "greatest degree": int(graph.degrees.max(initial=0)),
         "hubs": ", ".join(f"{graph.names[code]} ({graph.degrees[code]})" for code in busiest.tolist()),

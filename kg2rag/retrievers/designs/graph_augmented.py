@@ -21,8 +21,8 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import DesignAliases, Pipeline, Stage, Tuned
-from kg2rag.retrievers.dense import Dense, min_max
-from kg2rag.retrievers.fusion import FusionNotes, fuse
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.retrievers.neighbour_passages import LinksEntities, components
 from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step

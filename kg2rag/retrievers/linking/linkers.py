@@ -288,7 +288,8 @@ def _without_overlap(links: Iterable[Link]) -> list[Link]:
 
 def _jaccard(a: str, b: str) -> float:
     """Shared words of two texts, of all words of both."""
-    words_a, words_b = (set(normalise(text).split()) for text in (a, b))
+    words_a = set(normalise(a).split())
+    words_b = set(normalise(b).split())
     return len(words_a & words_b) / max(len(words_a | words_b), 1)
 
 
@@ -342,10 +343,10 @@ def _distinct_phrases(text: str) -> list[Span]:
     return list(spans.values())
 
 
-def phrases_beside(text: str, named: Sequence[Span]) -> list[str]:
+def phrases_beside(text: str, spans: Sequence[Span]) -> list[str]:
     """The `phrases` of a text that overlap none of the spans, as written; one that repeats is repeated."""
     beside = []
     for start, end in phrases(text):
-        if not any(start < last and first < end for first, last in named):
+        if not any(start < last and first < end for first, last in spans):
             beside.append(text[start:end])
     return beside

@@ -30,7 +30,8 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase, Workload
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LazyPaths, WalkOrDense, by_columns, min_max, nearest_names
+from kg2rag.retrievers.dense import LazyPaths, WalkOrDense, by_columns, nearest_names
+from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
@@ -91,8 +92,8 @@ def tri_graph(kb: KnowledgeBase) -> TriGraph:
         rows = np.zeros(len(texts), dtype=np.int64)
         rows[sentence_of_mention] = table.row
         # Every sentence of a title's pages mentions the title.
-        starts, ends = (np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right"))
-        page_sentences, pages = ranges(starts, ends)
+        starts = np.searchsorted(rows, table.page_row, side="left")
+        page_sentences, pages = ranges(starts, np.searchsorted(rows, table.page_row, side="right"))
         sentences = incidence_of(table.page_key[pages], np.append(sentence_of_mention, page_sentences))
         occurrences = incidence_of(table.page_key, np.append(table.row, table.page_row))
         return TriGraph(sentences, sentences.transposed(len(texts)), rows, occurrences, len(kb.corpus))
@@ -186,13 +187,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         active = {entity: Activation(score, 1) for entity, score in seeds.items()}
         frontier = list(active)
         for iteration in range(2, self.max_iterations + 1):
-            reached = ChainMap[int, Activation]({}, active)
+            activation_of = ChainMap[int, Activation]({}, active)
             for source in frontier:
                 for sentence, score in self._followed(source, active[source].score, query, is_open):
                     for entity in graph.entities.of(sentence)[0].tolist():
-                        if entity not in reached or score > reached[entity].score:
-                            reached[entity] = Activation(score, iteration, source, sentence)
-            activated = reached.maps[0]
+                        if entity not in activation_of or score > activation_of[entity].score:
+                            activation_of[entity] = Activation(score, iteration, source, sentence)
+            activated = activation_of.maps[0]
             active.update(activated)
             frontier = list(activated)
         return active

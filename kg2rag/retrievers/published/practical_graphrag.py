@@ -115,9 +115,9 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         nearest = nearest_names(self.kb, lambda: self.kb.entities, texts, [None] * len(queries), self.similar_entities)
         entities = []
         for spelt, similar in zip(links, nearest, strict=True):
-            named = [link.entity for link in spelt]
-            near = [entity for _, entity, cosine in similar if cosine >= self.min_cosine]
-            entities.append(list(dict.fromkeys([*named, *near])))
+            spelt_entities = [link.entity for link in spelt]
+            similar_entities = [entity for _, entity, cosine in similar if cosine >= self.min_cosine]
+            entities.append(list(dict.fromkeys([*spelt_entities, *similar_entities])))
         return entities
 
     def _compared(self, query: Query, links: Sequence[Link]) -> list[str]:

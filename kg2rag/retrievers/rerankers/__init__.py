@@ -72,11 +72,11 @@ def _scores_of_lists(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatAr
 class ChainedReranker:
     """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
 
-    def __rrshift__(self, before: Retriever) -> Pipeline:
-        kbs = knowledge_bases(before)
+    def __rrshift__(self, retriever: Retriever) -> Pipeline:
+        kbs = knowledge_bases(retriever)
         if not kbs:
-            raise TypeError(f"{called(before)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
-        return before >> Rerank(kbs[0], self)  # type: ignore[arg-type]
+            raise TypeError(f"{called(retriever)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
+        return retriever >> Rerank(kbs[0], self)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.dense import LazyPaths, VectorRetriever, WalkOrDense, by_columns, min_max, nearest_names
+from kg2rag.retrievers.dense import LazyPaths, VectorRetriever, WalkOrDense, by_columns, nearest_names
+from kg2rag.retrievers.fusion import min_max
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker, phrases
 from kg2rag.retrievers.published.hipporag import memory
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties

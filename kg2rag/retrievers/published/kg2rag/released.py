@@ -132,9 +132,9 @@ class TitleScores:
         self._scores: dict[str, list[float]] = {}
         self.add_new(((titles[row], score) for row, score in seeds.items()), ())
 
-    def add_new(self, named: Iterable[tuple[str, float]], known: Collection[str]) -> list[str]:
-        """Add the scores of titles that are not among the known ones; these titles, in order of appearance."""
-        new = [(title, score) for title, score in named if title not in known]
+    def add_new(self, scored_titles: Iterable[tuple[str, float]], earlier_titles: Collection[str]) -> list[str]:
+        """Add the scores of titles that are not among the earlier ones; these titles, in order of appearance."""
+        new = [(title, score) for title, score in scored_titles if title not in earlier_titles]
         for title, score in new:
             self._scores.setdefault(title, []).append(score)
         return list(dict(new))
