@@ -2,7 +2,8 @@
 
 The notebooks of a worker share a kernel, which imports the libraries and loads the encoder once; each begins with empty
 variables and default options. `make notebooks` runs each in its own kernel, so the committed outputs depend on no other
-notebook. Cells with the tag `full` encode a public set; only `make test-all` runs them.
+notebook. Cells with the tag `full` encode many texts, and only `make test-all` runs them; what they do, cells of other
+notebooks do with fewer.
 
 Two notebooks read public sets beside the checkout; without these they are skipped, and in CI fail.
 """
@@ -33,7 +34,7 @@ import pandas
 pandas.reset_option("^display")
 os.environ.pop("KG2RAG_DATA", None)
 os.environ.update({variables})
-%reset -f
+del os, pandas
 """
 
 

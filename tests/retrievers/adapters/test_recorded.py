@@ -135,7 +135,7 @@ def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_c
     ranking = longest.retrieve("q", 3)
     assert (ranking.passage_ids, longest.retrieve("q", 2).passage_ids) == (["b", "a", "c"], ["b", "a"])
     assert longest.retrieve(Query("q", "q", ("c", "a")), 3).passage_ids == ["a", "c"]
-    assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist() == [3, 2, 2]
+    assert worked_out(ranking).tolist() == ranking.scores.tolist() == [3, 2, 2]
     assert ranking.hit(1).stage == "longest"
     assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve("y", 1).passage_ids == ["c"]
     with pytest.raises(ValueError, match="'b'"):

@@ -43,8 +43,8 @@ def test_without_token_vectors_the_ranking_says_so_and_lacks_their_signals(kb_of
 def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase) -> None:
     for ranking in MentionChains(kb).retrieve_batch(queries(), 100):
         assert not ranking.notes.warning
+        assert worked_out(ranking) == pytest.approx(ranking.scores, rel=1e-6)
         for hit in ranking:
-            assert worked_out(ranking, hit) == pytest.approx(hit.score, rel=1e-6)
             assert hit.stage == "dense" or {"tokens", "start"} <= set(hit.score_parts)
 
 
