@@ -35,7 +35,6 @@ def faults(file: Path) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{number}: {match[0]!r}: {advice}"
 
 
-phrases = [
-    fault for pattern in FILES.split() for file in ROOT.glob(pattern) if file.is_file() for fault in faults(file)
-]
+files = (file for pattern in FILES.split() for file in ROOT.glob(pattern))
+phrases = [fault for file in files if file.is_file() for fault in faults(file)]
 sys.exit("\n".join(phrases) or 0)
