@@ -139,7 +139,9 @@ def shared_failure(arrived: Sequence[Outcome], count: int) -> Failure | None:
     if failures and failures[-1].kind == "access":
         raise CompletionError(failures[-1])
     is_shared = len(failures) == count and len({(failure.kind, failure.reason) for failure in failures}) == 1
-    return failures[-1] if is_shared and failures[-1].kind not in ("limit", "output") else None
+    if not is_shared or failures[-1].kind in ("limit", "output"):
+        return None
+    return failures[-1]
 
 
 def warn_of_unusable(outcomes: Iterable[Outcome], total: int) -> None:

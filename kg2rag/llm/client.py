@@ -165,17 +165,22 @@ def joined_events(stream: str) -> dict[str, Any]:
 
     ValueError for one that was cut off, InterruptedStreamError for one that the endpoint ended too early.
     """
-    lines = re.split(r"\r\n|\n|\r", stream)
-    parts = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
-    events = [_Event.model_validate_json(part) for part in parts if part != _END_MARK]
+    events, has_end_mark = _events_in(stream)
     finish_reason = _last(events, "finish_reason")
-    if _last(events, "error") or not (finish_reason or _END_MARK in parts):
+    if _last(events, "error") or not (finish_reason or has_end_mark):
         raise ValueError("the stream holds an error, or was cut off")
     if not finish_reason:
         raise InterruptedStreamError
     message = {"content": _joined(events, "content"), "refusal": _joined(events, "refusal") or None}
     usage = _last(events, "usage") or {}
     return {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": usage}
+
+
+def _events_in(stream: str) -> tuple[list[_Event], bool]:
+    """The events of a stream, and whether it has its end mark."""
+    lines = re.split(r"\r\n|\n|\r", stream)
+    parts = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+    return [_Event.model_validate_json(part) for part in parts if part != _END_MARK], _END_MARK in parts
 
 
 def _joined(events: list[_Event], name: str) -> str:
@@ -206,11 +211,12 @@ class _ChatExchange(Exchange[_Answer]):
         self.spending.reserve(self.most)
 
     def after(self, reply: _Answer | None, *, refused: bool) -> None:
-        cost: float | None = 0.0
-        if not refused:
-            cost = None if reply is None else cost_of((reply.prompt_tokens, reply.completion_tokens), self.prices)
-        if cost is not None:
-            self.spending.settle(self.most, cost)
+        if refused:
+            self.spending.settle(self.most, 0.0)
+        elif reply is not None:
+            cost = cost_of((reply.prompt_tokens, reply.completion_tokens), self.prices)
+            if cost is not None:
+                self.spending.settle(self.most, cost)
 
     def is_whole(self, content: bytearray) -> bool:
         return content.rstrip().endswith(_END_MARK.encode())
@@ -271,7 +277,9 @@ class Dialect:
         if "response_format" not in sent:
             return None
         wanted = sent["response_format"]
-        current = 1 if wanted["type"] == "json_object" and "schema" in wanted else FORMS.index(wanted["type"])
+        current = FORMS.index(wanted["type"])
+        if wanted["type"] == "json_object" and "schema" in wanted:
+            current = FORMS.index("json_object with schema")
         if _FORMAT_WORDS.search(message):
             return replace(self, form=current + 1)
         if self.is_proved or self.has_guessed:
@@ -359,8 +367,9 @@ def _remember(name: tuple[str, str], former: Dialect, dialect: Dialect) -> None:
 
 
 def _failure(error: EndpointError) -> Failure:
-    reason = str(error) if error.kind in ("connection", "timeout", "access") else error.reason
-    return Failure(error.kind, reason)
+    if error.kind in ("connection", "timeout", "access"):
+        return Failure(error.kind, str(error))
+    return Failure(error.kind, error.reason)
 
 
 def in_form(body: Body, form: str) -> Body:

@@ -229,7 +229,9 @@ def _fault_of_question(written: Written) -> str:
     question, answer = normalise(written.question), normalise(written.answer)
     if not question or not answer:
         return "no question that needs them all"
-    return "the question names its answer" if f" {answer} " in f" {question} " else ""
+    if f" {answer} " in f" {question} ":
+        return "the question names its answer"
+    return ""
 
 
 def _fault_of_answers(draft: Written, outcomes: Sequence[Outcome]) -> str:

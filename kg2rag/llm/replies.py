@@ -223,7 +223,9 @@ def _whole_part(text: str) -> tuple[str, str]:
 def without_reasoning(text: str) -> str:
     """A text without the `<think>` block that reasoning models put first; its opening tag may be missing."""
     thought, end, answer = text.partition("</think>")
-    return answer.lstrip() if end and "<think>" not in thought.lstrip().removeprefix("<think>") else text
+    if not end or "<think>" in thought.lstrip().removeprefix("<think>"):
+        return text
+    return answer.lstrip()
 
 
 def json_in(text: str) -> Any:
@@ -300,13 +302,17 @@ def _in_words(tokens: Pair) -> str:
 
 def sum_known(values: Sequence[Number | None]) -> Number | None:
     """The sum of values; None if one is unknown."""
-    return None if None in values else cast("Number", sum(values))
+    if None in values:
+        return None
+    return cast("Number", sum(values))
 
 
 def cost_of(tokens: Pair, prices: Prices) -> float | None:
     """The cost of tokens at prices per million; None where a number or a price is not known."""
     known = [n * price for n, price in zip(tokens, prices, strict=True) if n is not None and price is not None]
-    return sum(known) / 1e6 if len(known) == len(prices) else None
+    if len(known) < len(prices):
+        return None
+    return sum(known) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

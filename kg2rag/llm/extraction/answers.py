@@ -39,7 +39,9 @@ class Settled(NamedTuple):
 
 def should_ask_again(outcome: Outcome) -> bool:
     """Whether another try may give more: the model answered otherwise than requested, or its answer was cut."""
-    return outcome.kind == "output" if isinstance(outcome, Failure) else outcome.cut
+    if isinstance(outcome, Failure):
+        return outcome.kind == "output"
+    return outcome.cut
 
 
 def settle(
@@ -84,7 +86,9 @@ def after_stored_tries(model: ChatModel, prompt: Messages, form: type[BaseModel]
 def latest(model: ChatModel, prompt: Messages, form: type[BaseModel]) -> Outcome | None:
     """The outcome that `settle` would give a prompt without sending it; None if it was never answered."""
     first = model.stored(prompt, form)
-    return None if first is None else after_stored_tries(model, prompt, form, first).outcome
+    if first is None:
+        return None
+    return after_stored_tries(model, prompt, form, first).outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +202,11 @@ def clean_entities(
 
 def _fault_of_name(name: str) -> str:
     """Why a graph cannot have an entity of this name; "" if it can."""
+    if not name:
+        return "that are blank"
     if len(name) > MAX_NAME_CHARACTERS:
         return f"longer than {MAX_NAME_CHARACTERS} characters"
-    return "" if name else "that are blank"
+    return ""
 
 
 def clean_triples(
@@ -225,7 +231,7 @@ def clean_triples(
         head, name, tail = parts
         name = spelling.get(entity_key(name), name)
         triple = Triple(head, name, tail, passage_id, *weights, tidy(relation.description))
-        cleaned[parts] = _stronger(cleaned[parts], triple) if parts in cleaned else triple
+        cleaned[parts] = _stronger(cleaned.get(parts, triple), triple)
     return list(cleaned.values())
 
 
@@ -242,7 +248,9 @@ def _fault_of(parts: Sequence[str], confidence: float, relations: Mapping[str, s
         return "from an entity to itself"
     if relations and relation not in relations:
         return "of a relation outside the schema"
-    return "of confidence 0" if confidence <= 0 else ""
+    if confidence <= 0:
+        return "of confidence 0"
+    return ""
 
 
 def _stronger(first: Triple, second: Triple) -> Triple:

@@ -101,13 +101,17 @@ def _written(value: object) -> object:
     """A part as text: a year may come as a number, a missing tail as null."""
     if value is None:
         return ""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return value
 
 
 def _as_relation(value: object) -> object:
     """A list of three, or an object with other names for the parts, as an object with ours; any other list is {}."""
+    if isinstance(value, list) and len(value) == len(PARTS):
+        return dict(zip(PARTS, value, strict=True))
     if isinstance(value, list):
-        return dict(zip(PARTS, value, strict=False)) if len(value) == 3 else {}
+        return {}
     if isinstance(value, dict):
         renamed_parts = ((key, _SYNONYMS.get(key, key), part) for key, part in value.items())
         return {name: part for key, name, part in renamed_parts if name == key or name not in value}
@@ -118,11 +122,15 @@ def _as_triple(value: object) -> object:
     relation = _as_relation(value)
     if not isinstance(relation, dict):
         return value  # neither list nor object: the answer does not fit
-    return tuple(_written(relation[part]) for part in PARTS) if {*relation} == {*PARTS} else ()
+    if {*relation} != {*PARTS}:
+        return ()
+    return tuple(_written(relation[part]) for part in PARTS)
 
 
 def _as_name(value: object) -> object:
-    return value["name"] if isinstance(value, dict) and isinstance(value.get("name"), str) else _written(value)
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return value["name"]
+    return _written(value)
 
 
 def _strict(schema: dict[str, Any]) -> None:
@@ -155,8 +163,10 @@ class _Answer(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _bare_list(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
         (field,) = cls.model_fields
-        return {field: value} if isinstance(value, list) else value
+        return {field: value}
 
 
 class Entities(_Answer):

@@ -58,7 +58,9 @@ class PromptStep:
     @property
     def form(self) -> type[BaseModel]:
         """The model of an answer."""
-        return stated(self.schema) if isinstance(self.schema, GraphSchema) else self.schema
+        if isinstance(self.schema, GraphSchema):
+            return stated(self.schema)
+        return self.schema
 
     def form_for(self, excerpt: Excerpt) -> type[BaseModel]:
         """The model of an answer about an excerpt, whose JSON schema is bounded by the length of the text."""
@@ -104,7 +106,9 @@ class PromptStyle:
     def types(self) -> GraphSchema | None:
         """The schema, where its one step asks for types, descriptions, strengths and confidences."""
         schema = self.steps[0].schema
-        return schema if isinstance(schema, GraphSchema) else None
+        if isinstance(schema, GraphSchema):
+            return schema
+        return None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
         """The style under a schema, in place of the worked examples, which would teach other types.
