@@ -89,7 +89,7 @@ def questions(
     if not plan:
         check_outputs(out.parent, [out.name, page.name])
     corpus = data.load().corpus
-    model = None if known_item else model_options.open("Writing questions (--known-item needs no model)")
+    model = None if known_item else model_options.open("Without --known-item, this command")
     kb = KnowledgeBase(corpus, SOURCES.build(graph), SentenceEncoder(), Store())  # nothing is encoded
     if not plan:
         written = questions_from(kb, model, limit=limit, hops=hops, seed=seed)

@@ -29,12 +29,14 @@ class BuildOptions:
     extractor: str = opt("mentions", "openie, kg2rag or typed (by a language model), or any --graph of compare.")
     out: Path | None = opt(None, "Folder for the graph; not needed with --plan.")
     plan: bool = opt(False, "Estimate calls, tokens and cost, and send nothing.", "--plan")
-    retry_failed: bool = opt(False, "Ask unusable answers again: other seed, warmer, more tokens.", "--retry-failed")
+    retry_failed: bool = opt(
+        False, "Ask again if an answer was unusable: another seed, a higher temperature, more tokens.", "--retry-failed"
+    )
     allow_failed: bool = opt(
         False, "Write the graph even if passages failed; build.json counts them.", "--allow-failed"
     )
     force: bool = opt(False, "Replace another graph of kg2rag in --out; other files are never touched.", "--force")
-    limit: int | None = opt(None, "For a trial: ask about the first passages only, as many as this.", min=1)
+    limit: int | None = opt(None, "Number of passages to ask about, for a trial: the first ones.", min=1)
     schema: Path | None = opt(None, "For typed: TOML with entity_types, relation_types or both. Default: any type.")
 
 
@@ -132,7 +134,7 @@ def _report_failures(run: ExtractionRun, n_passages: int, out: Path, options: Bu
         err=True,
     )
     if any(failure.kind == "output" for failure in run.failures):
-        print_line("Ask again with --retry-failed: other seed, warmer, twice the tokens.", err=True)
+        print_line("Ask again with --retry-failed: another seed, a higher temperature, twice the tokens.", err=True)
     if any(failure.kind != "output" for failure in run.failures):
         print_line("The same command asks again for answers that did not come.", err=True)
 

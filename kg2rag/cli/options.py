@@ -169,7 +169,9 @@ class RequestOptions:
     structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
     temperature: float = opt(0.0, "Sampling temperature.", min=0, **LLM)
     max_tokens: int = opt(2048, "Maximum length of an answer, in tokens.", min=1, **LLM)
-    concurrency: int | None = opt(None, "Simultaneous requests. Default: 8, or 2 on this machine.", min=1, **LLM)
+    concurrency: int | None = opt(
+        None, "Simultaneous requests. Default: 8; 2 for an endpoint on this machine.", min=1, **LLM
+    )
     timeout: float = opt(60.0, "Seconds without a byte until a request fails.", **LLM)
     body: str = opt("{}", "JSON object of further request fields; null leaves one out.", **LLM)
     max_calls: int | None = opt(None, "Maximum number of requests, retries included.", min=1, **LLM)

@@ -283,7 +283,7 @@ class _Worker:
         started = time.perf_counter()
         if self.walk is not None:
             empty_unwatched(self.walk.memos)
-        with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
+        with noted(f"System {self.name!r} failed while its indexes and vectors were built."):
             if hasattr(self.system, "prepare"):
                 with self._watched(), suppress(UnansweredError):  # of one query, which `retrieve` sets apart
                     self.system.prepare(queries)

@@ -145,7 +145,7 @@ class Sweep:
         parts = self.split.labels(self.dataset)
         listed = ", ".join(f"{count} {system}" for system, count in counts.items())
         return (
-            f"{self.name}: {len(self.configurations)} configurations: {listed}\n"
+            f"{self.name}: {len(self.configurations)} configurations ({listed})\n"
             f"Questions: {parts.count('dev')} dev, {parts.count('test')} test\n"
             f"Setting: {self.dataset.setting}; graphs: {', '.join(self.inputs.sources)}; "
             f"encoder: {self.inputs.embedder[0]}\n"
