@@ -36,7 +36,7 @@ import typer
 from hubmesh import Document, Planner
 from hubmesh.adapters import InMemoryStore
 from hubmesh.kg import build_entity_kg
-from scale_inputs import hashing, world
+from scale_inputs import HashingEncoder, questions, world
 
 import kg2rag
 from kg2rag import KnowledgeBase, Query, Question, Ranking, SentenceEncoder
@@ -77,8 +77,8 @@ class Hubmesh(VectorRetriever):
         return [self._ranking(query, vector, k, ids) for query, vector in zip(queries, vectors, strict=True)]
 
     def _ranking(self, query: Query, vector: FloatArray, k: int, ids: Sequence[str]) -> Ranking:
-        found = self.planner.retrieve(query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector).sources
-        rows = np.array([self.rows[one.doc.id] for one in found], dtype=np.int64)
+        hits = self.planner.retrieve(query.text, top_k=k, budget_tokens=NO_LIMIT, query_vec=vector).sources
+        rows = np.array([self.rows[hit.doc.id] for hit in hits], dtype=np.int64)
         return Ranking.from_scores(query.id, rows, 1.0 / np.arange(1, len(rows) + 1), ids)
 
     @cached_property
@@ -92,21 +92,19 @@ class ByIgraph(HippoRAG2):
     """HippoRAG 2 with igraph's PageRank."""
 
     @cached_property
-    def plain(self) -> igraph.Graph:
-        """The same graph."""
+    def network(self) -> igraph.Graph:
+        """The same graph in igraph."""
         sources, targets, weights = self.graph.edges()
-        found = igraph.Graph(
-            n=self.graph.walk.n_nodes, edges=np.stack([sources, targets], axis=1).tolist(), directed=False
-        )
-        found.es["weight"] = weights.tolist()
-        return found
+        network = igraph.Graph(self.graph.walk.n_nodes, np.stack([sources, targets], axis=1).tolist())
+        network.es["weight"] = weights.tolist()
+        return network
 
     def pagerank(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[FloatArray]:  # noqa: ARG002
         """As the released code calls it."""
         settings = {"damping": self.damping, "directed": False, "weights": "weight", "implementation": "prpack"}
-        every = np.arange(self.plain.vcount())
-        dense = (restart.at(every).tolist() for restart in restarts)
-        return [np.array(self.plain.personalized_pagerank(reset=reset, **settings)) for reset in dense]
+        nodes = np.arange(self.network.vcount())
+        resets = [restart.at(nodes).tolist() for restart in restarts]
+        return [np.array(self.network.personalized_pagerank(reset=reset, **settings)) for reset in resets]
 
 
 def main(
@@ -118,22 +116,21 @@ def main(
     work: Annotated[Path, typer.Option(help="Where invented corpora are kept.")] = Path("data/cache/scale"),
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = ",".join(SYSTEMS),
     out: Annotated[Path | None, typer.Option(help="A Parquet file: a row a system.")] = None,
-    one: Annotated[bool, typer.Option(hidden=True)] = False,
+    worker: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Compare on one set, each system in a separate process."""
     if dataset != "invented" and not graph:
         raise typer.BadParameter("A data set needs --graph, the triples that HippoRAG 2 walks.")
-    if one:
-        data, kb = (
-            invented(work, passages)
-            if dataset == "invented"
-            else given(dataset, path=path, setting=setting, graph=graph)
-        )
+    if worker:
+        if dataset == "invented":
+            data, kb = invented(work, passages)
+        else:
+            data, kb = loaded(dataset, path=path, setting=setting, graph=graph)
         typer.echo(json.dumps(measured(systems, kb, data)))
         return
     rows = []
     for name in systems.split(","):
-        command = [sys.executable, *sys.argv, "--systems", name, "--one"]
+        command = [sys.executable, *sys.argv, "--systems", name, "--worker"]
         rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
         typer.echo(rows[-1], err=True)
     table = pd.DataFrame(rows)
@@ -143,7 +140,7 @@ def main(
         table.to_parquet(out, index=False)
 
 
-def given(dataset: str, graph: str, **options: Any) -> tuple[kg2rag.QADataset, KnowledgeBase]:
+def loaded(dataset: str, graph: str, **options: Any) -> tuple[kg2rag.QADataset, KnowledgeBase]:
     """A data set and its knowledge base."""
     data = kg2rag.load(dataset, **options)
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype="float32"))
@@ -152,12 +149,11 @@ def given(dataset: str, graph: str, **options: Any) -> tuple[kg2rag.QADataset, K
 def invented(work: Path, passages: int) -> tuple[kg2rag.QADataset, KnowledgeBase]:
     """An invented corpus with three triples a passage; its questions, with the first passage for gold, and its base."""
     folder = world(work, passages, 3)
-    corpus, file = kg2rag.Corpus.open(folder / "corpus.arrow"), folder / "questions.jsonl"
-    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[:ASKED]]
-    asked = tuple(Question(one["id"], one["question"], {corpus.ids[0]: 1}) for one in records)
-    store = kg2rag.Store(work / f"peers-{passages}")
+    corpus = kg2rag.Corpus.open(folder / "corpus.arrow")
+    asked = tuple(Question(query.id, query.text, {corpus.ids[0]: 1}) for query in questions(folder)[:ASKED])
     source = f"triples({folder / 'triples-3.jsonl'})"
-    kb = KnowledgeBase.build(corpus, source, embedder=hashing(), store=store)
+    store = kg2rag.Store(work / f"peers-{passages}")
+    kb = KnowledgeBase.build(corpus, source, embedder=HashingEncoder(), store=store)
     return kg2rag.QADataset("invented", corpus, asked, "pooled"), kb
 
 

@@ -1,4 +1,4 @@
-"""What a knowledge base and its systems cost as a corpus grows: seconds, memory, bytes on disk, milliseconds a query.
+"""The cost of a knowledge base and its systems as a corpus grows: seconds, memory, bytes on disk, milliseconds a query.
 
     python eval/bench/scale.py --passages 10000,100000 --out eval/results/scale
     python eval/bench/scale.py --passages 1000000 --parts mentions,mention_graph,bm25 --systems mention_ppr --out FOLDER
@@ -7,11 +7,10 @@ The corpora are invented (`scale_inputs.py`), with their triples. Every measurem
 of `FOLDER/measurements.jsonl`; those that are there already are not repeated, so that a run which was stopped goes on;
 delete a line to have it measured again. A part is built once with what it needs opened before ("build") and opened once
 from the store ("open"). A system's first answer counts from the start of its process; it is then prepared, asked all
-questions in one batch (the best of three), and some of them one by one. `walk` is what `mention_ppr` does between its
-start and its ranking: it finds the part of the graph within reach, and PageRank over that. Where the machine has other
-work, processor time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages
-included, and summed over the processes that the measured one starts; `input_gb` is its size before the work began,
-`anonymous_gb` what of it no file backs at the end. Linux only: all of this is read from /proc.
+questions in one batch (the best of three), and some of them one by one. Where the machine has other work, processor
+time (`_cpu`) says more than the clock's. Memory is the resident set, libraries and mapped pages included, and summed
+over the processes that the measured one starts; `input_gb` is its size before the work began, `anonymous_gb` what of it
+no file backs at the end. Linux only: all of this is read from /proc.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,10 +49,12 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "fact_vectors": ("phrases",),
     "phrase_graph": ("phrase_vectors",),
 }
-SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,walk,mention_chains,linearrag,hippo2"
+SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,mention_chains,linearrag,hippo2"
 DEPTH = 100  # hits a query
 REPEATS = 3
-ENOUGH = 60.0  # seconds after which a batch is not repeated
+ENOUGH_SECONDS = 60.0  # after which a batch is not repeated
+ASKED_ONE_BY_ONE = 20
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,16 @@ class Job:
     kind: str
     name: str
     step: str
+
+    @classmethod
+    def of_line(cls, line: str) -> Job:
+        """The job that a line of measurements belongs to."""
+        record = json.loads(line)
+        return cls(**{name: record[name] for name in cls.__dataclass_fields__})
+
+    def store(self, work: Path) -> Path:
+        """The folder of the store that the jobs of one label and encoder share."""
+        return work / f"store-{self.label}-{self.encoder.replace('/', '_')}"
 
 
 def main(
@@ -84,21 +95,23 @@ def main(
 ) -> None:
     """Measure what is not measured yet."""
     if worker:
-        print(json.dumps(measured(json.loads(worker))))
+        print(json.dumps(measure(**json.loads(worker))))
         return
-    chosen = list(NEEDS) if parts == "all" else _names(parts)
-    if unknown := [name for name in chosen if name not in NEEDS]:
-        raise SystemExit(f"Unknown part {unknown[0]!r}. Known: {', '.join(NEEDS)}.")
+    part_names = list(NEEDS) if parts == "all" else _names(parts)
+    for name in part_names:
+        if name not in NEEDS:
+            raise SystemExit(f"Unknown part {name!r}. Known: {', '.join(NEEDS)}.")
     out.mkdir(parents=True, exist_ok=True)
     lines = out / "measurements.jsonl"
-    known = {_key(json.loads(line)) for line in lines.read_text().splitlines()} if lines.exists() else set()
+    measured = {Job.of_line(line) for line in lines.read_text().splitlines()} if lines.exists() else set()
     for size in map(int, _names(passages)):
-        jobs = [Job(label, size, triples, encoder, "part", name, step) for name in chosen for step in ("build", "open")]
-        jobs += [Job(label, size, triples, encoder, "system", name, "query") for name in _names(systems)]
-        for job in jobs:
-            if _key(vars(job)) in known:
+        steps = [("part", name, step) for name in part_names for step in ("build", "open")]
+        steps += [("system", name, "query") for name in _names(systems)]
+        for step in steps:
+            job = Job(label, size, triples, encoder, *step)
+            if job in measured:
                 continue
-            row = vars(job) | run(job, work, limit, memory)
+            row = asdict(job) | run(job, work, limit, memory)
             with lines.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             print(json.dumps({name: value for name, value in row.items() if name != "machine"}), flush=True)
@@ -108,35 +121,34 @@ def _names(text: str) -> list[str]:
     return [] if text == "none" else [name.strip() for name in text.split(",")]
 
 
-def _key(row: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(row[name] for name in Job.__dataclass_fields__)
-
-
 def run(job: Job, work: Path, limit: float, memory: float) -> dict[str, object]:
     """The measurements of a separate process; if it fails, the reason."""
     from scale_inputs import world
 
-    folder, store = world(work, job.passages, job.triples), work / f"store-{job.label}-{job.encoder.replace('/', '_')}"
-    about = {**vars(job), "folder": str(folder), "store": str(store)}
-    before, peak, ended = size_of(store), 0.0, ""
+    world(work, job.passages, job.triples)
+    disk_bytes = size_of(job.store(work))
+    peak = 0.0
+    reason = ""
     begin = time.time()
-    command = [sys.executable, __file__, "--worker", json.dumps({**about, "begin": begin})]
+    arguments = {"job": asdict(job), "work": str(work), "begin": begin}
+    command = [sys.executable, __file__, "--worker", json.dumps(arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             try:
-                process.wait(0.2)
+                process.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 # Shared pages once: a process that has just forked would count double.
-                peak = max(peak, sum(status(one, "Pss", "smaps_rollup") for one in family(process.pid)))
-                ended = ended or _excess(time.time() - begin, limit, peak, memory)
-                if ended:
-                    for one in reversed(list(family(process.pid))):
-                        os.kill(one, 9)
+                peak = max(peak, sum(status(member, "Pss", "smaps_rollup") for member in family(process.pid)))
+                reason = reason or _excess(time.time() - begin, limit, peak, memory)
+                if reason:
+                    for member in reversed(list(family(process.pid))):
+                        os.kill(member, 9)
         output, errors = process.communicate()
-    if ended or process.returncode:
-        return {"failed": ended or (errors.strip().splitlines() or [f"ended with {process.returncode}"])[-1]}
-    found = json.loads(output.splitlines()[-1])
-    return {**found, "peak_gb": round(max(peak, found["peak_gb"]), 3), "disk_bytes": size_of(store) - before}
+    if reason or process.returncode:
+        return {"failed": reason or (errors.strip().splitlines() or [f"ended with {process.returncode}"])[-1]}
+    costs = json.loads(output.splitlines()[-1])
+    peak = round(max(peak, costs["peak_gb"]), 3)
+    return {**costs, "peak_gb": peak, "disk_bytes": size_of(job.store(work)) - disk_bytes}
 
 
 def _excess(seconds: float, limit: float, peak: float, memory: float) -> str:
@@ -170,29 +182,30 @@ def size_of(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def measured(about: Mapping[str, object]) -> dict[str, object]:
-    """The work of a process."""
-    from scale_inputs import hashing
+def measure(job: Mapping[str, object], work: str, begin: float) -> dict[str, object]:
+    """The work of a process, which began at a time in seconds since 1970."""
+    from scale_inputs import HashingEncoder, world
 
     import kg2rag
     from kg2rag.compute import processor, threads
     from kg2rag.evaluation.machine import commit, load_average
 
-    folder = Path(str(about["folder"]))
+    measured = Job(**job)  # type: ignore[arg-type]
+    folder = world(Path(work), measured.passages, measured.triples)
     kb = kg2rag.KnowledgeBase.build(
         kg2rag.Corpus.open(folder / "corpus.arrow"),
-        f"triples({folder / 'triples-{}.jsonl'.format(about['triples'])})",
-        embedder=hashing() if about["encoder"] == "hashing" else str(about["encoder"]),
-        store=kg2rag.Store(str(about["store"])),
+        f"triples({folder / f'triples-{measured.triples}.jsonl'})",
+        embedder=HashingEncoder() if measured.encoder == "hashing" else measured.encoder,
+        store=kg2rag.Store(measured.store(Path(work))),
     )
-    found = part(kb, str(about["name"])) if about["kind"] == "part" else system(kb, about, folder)
+    costs = part(kb, measured.name) if measured.kind == "part" else system(kb, measured.name, folder, begin)
     machine = {"processor": processor(), "commit": commit(), "threads": threads()}
     memory = {"peak_gb": round(status("self", "VmHWM"), 3), "anonymous_gb": round(status("self", "RssAnon"), 3)}
-    return {**found, **memory, "load": load_average(), "machine": machine}
+    return {**costs, **memory, "load": load_average(), "machine": machine}
 
 
-def parts_of_a_base() -> Mapping[str, Callable[[KnowledgeBase], object]]:
-    """What makes each part of `NEEDS`."""
+def builders() -> Mapping[str, Callable[[KnowledgeBase], object]]:
+    """The function that makes each part of `NEEDS`."""
     from kg2rag.knowledge import LexicalSettings
     from kg2rag.retrievers.mention_ppr.graph import mention_graph
     from kg2rag.retrievers.published.hipporag import memory
@@ -219,56 +232,54 @@ def parts_of_a_base() -> Mapping[str, Callable[[KnowledgeBase], object]]:
 
 def part(kb: KnowledgeBase, name: str) -> dict[str, object]:
     """Seconds of one part of the knowledge base, after those that it needs."""
-    makers = parts_of_a_base()
+    build_of = builders()
 
-    def ready(name: str) -> None:
+    def make_ready(name: str) -> None:
         for needed in NEEDS[name]:
-            ready(needed)
-        makers[name](kb)
+            make_ready(needed)
+            build_of[needed](kb)
 
-    for needed in NEEDS[name]:
-        ready(needed)
-    before = status("self", "VmHWM")
+    make_ready(name)
+    input_gb = status("self", "VmHWM")
     clock = Clock()
-    makers[name](kb)
+    build_of[name](kb)
     seconds, processor = clock.spent()
-    return {"seconds": round(seconds, 3), "seconds_cpu": round(processor, 3), "input_gb": round(before, 3)}
+    return {"seconds": round(seconds, 3), "seconds_cpu": round(processor, 3), "input_gb": round(input_gb, 3)}
 
 
-def system(kb: KnowledgeBase, about: Mapping[str, object], folder: Path) -> dict[str, object]:
-    """The first answer of a system, and its milliseconds a query when it is prepared."""
-    from scale_inputs import Walk
+def system(kb: KnowledgeBase, call: str, folder: Path, begin: float) -> dict[str, object]:
+    """The first answer of a system ("NAME PARAMETER=VALUE …"), and its milliseconds a query when it is prepared."""
+    from scale_inputs import questions
 
-    from kg2rag import Query
     from kg2rag.retrievers.systems import build
 
-    records = map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines())
-    queries = [Query(record["id"], record["question"]) for record in records]
-    before, (name, *settings) = status("self", "VmHWM"), str(about["name"]).split()
-    given = {key: _value(text) for key, text in (each.split("=") for each in settings)}
-    retriever = Walk(kb, **given) if name == "walk" else build(name, kb, **given)
+    queries = questions(folder)
+    input_gb = status("self", "VmHWM")
+    name, *settings = call.split()
+    parameters = {key: _value(text) for key, text in (setting.split("=") for setting in settings)}
+    retriever = build(name, kb, **parameters)
     retriever.retrieve(queries[-1], DEPTH)
-    times = {"first_answer_s": time.time() - float(str(about["begin"])), "first_answer_s_cpu": Clock.busy()}
+    times = {"first_answer_s": time.time() - begin, "first_answer_s_cpu": Clock.busy()}
     clock = Clock()
     retriever.prepare(queries)
     times["prepare_s"], times["prepare_s_cpu"] = clock.spent()
     retriever.retrieve_batch(queries, DEPTH)
     batches: list[tuple[float, float]] = []
-    while len(batches) < REPEATS and sum(wall for wall, _ in batches) < ENOUGH:
+    while len(batches) < REPEATS and sum(seconds for seconds, _ in batches) < ENOUGH_SECONDS:
         clock = Clock()
         retriever.retrieve_batch(queries, DEPTH)
         batches.append(clock.spent())
-    some = queries[:: max(len(queries) // 20, 1)]
+    single_queries = queries[:: max(len(queries) // ASKED_ONE_BY_ONE, 1)]
     clock = Clock()
-    for query in some:
+    for query in single_queries:
         retriever.retrieve(query, DEPTH)
-    for asked, of, spent in (
-        ("batch", queries, map(min, zip(*batches, strict=True))),
-        ("alone", some, clock.spent()),  # prose: ok
-    ):
-        times[f"{asked}_ms"], times[f"{asked}_ms_cpu"] = (1000 * value / len(of) for value in spent)
+    seconds, processor = clock.spent()
+    times["batch_ms"] = 1000 * min(seconds for seconds, _ in batches) / len(queries)
+    times["batch_ms_cpu"] = 1000 * min(processor for _, processor in batches) / len(queries)
+    times["alone_ms"] = 1000 * seconds / len(single_queries)
+    times["alone_ms_cpu"] = 1000 * processor / len(single_queries)
     rounded = {name: round(value, 3) for name, value in times.items()}
-    return {**rounded, "queries": len(queries), "input_gb": round(before, 3)}
+    return {**rounded, "queries": len(queries), "input_gb": round(input_gb, 3)}
 
 
 def _value(text: str) -> object:
@@ -283,17 +294,18 @@ class Clock:
     """Seconds since it was made: by the clock, and of the processors for this process and those that it has ended."""
 
     def __init__(self) -> None:
-        self.start = time.perf_counter(), self.busy()
+        self.start = time.perf_counter()
+        self.busy_before = self.busy()
 
     def spent(self) -> tuple[float, float]:
         """Both."""
-        return time.perf_counter() - self.start[0], self.busy() - self.start[1]
+        return time.perf_counter() - self.start, self.busy() - self.busy_before
 
     @staticmethod
     def busy() -> float:
         """Seconds of the processors so far."""
-        used = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(one.ru_utime + one.ru_stime for one in used)
+        usages = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,26 @@
-"""What `scale.py` measures with: invented corpora with their triples, an encoder that costs nothing, and walks."""
+"""Invented corpora with their triples and questions, and an encoder that costs next to nothing."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
 import kg2rag
-from kg2rag import Passage
-from kg2rag.compute import Store, new_folder
+from kg2rag import Passage, Query
+from kg2rag.compute import Role, Store, new_folder
 from kg2rag.compute.vectors import VectorCache
-from kg2rag.knowledge.graph.pagerank import NodeWeights
-from kg2rag.knowledge.graph.pagerank import Walk as Walked
-from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.types import Matrix
 
 RELATIONS = ("was taught by", "praised", "wrote to", "travelled with", "succeeded")
-BLOCK, WORDS = 8192, 50_000  # passages at a time, and invented words
-HASHED = 256  # dimensions of the hashing encoder
+BLOCK_PASSAGES = 8192
+WORDS = 50_000
+QUESTIONS = 100
+HASHED_DIMENSIONS = 256
 
 
 def world(work: Path, passages: int, triples: int) -> Path:
@@ -34,31 +32,38 @@ def world(work: Path, passages: int, triples: int) -> Path:
         with new_folder(folder) as partial:
             kg2rag.Corpus.from_passages(pages(tails)).save(partial / "corpus.arrow")
             with (partial / f"triples-{triples}.jsonl").open("w", encoding="utf-8") as file:
-                for at, row in enumerate(tails.tolist()):
-                    for kind, tail in enumerate(row):
-                        triple = {"head": name(at), "relation": RELATIONS[kind], "tail": name(tail)}
-                        file.write(json.dumps({**triple, "passage_id": f"p{at}"}) + "\n")
+                for number, row in enumerate(tails.tolist()):
+                    for relation, tail in zip(RELATIONS, row, strict=False):
+                        triple = {"head": name(number), "relation": relation, "tail": name(tail)}
+                        file.write(json.dumps({**triple, "passage_id": f"p{number}"}) + "\n")
             with (partial / "questions.jsonl").open("w", encoding="utf-8") as file:
-                for number in range(100):
-                    text = f"Who praised the one who taught {name(number * passages // 100)}?"
+                for number in range(QUESTIONS):
+                    text = f"Who praised the one who taught {name(number * passages // QUESTIONS)}?"
                     file.write(json.dumps({"id": f"q{number}", "question": text}) + "\n")
     return folder
 
 
+def questions(folder: Path) -> list[Query]:
+    """The questions of an invented corpus."""
+    records = map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+    return [Query(record["id"], record["question"]) for record in records]
+
+
 def pages(tails: NDArray[np.int64]) -> Iterator[Passage]:
-    """A passage a person, which says with whom the person has to do, and some sixty words beside the point."""
-    rng = np.random.default_rng(1)
-    for start in range(0, len(tails), BLOCK):
-        beside = (rng.zipf(1.3, (min(BLOCK, len(tails) - start), 60)) % WORDS).tolist()
-        for at, (row, others) in enumerate(zip(tails[start : start + BLOCK].tolist(), beside, strict=True), start):
-            facts = (f"{name(at)} {RELATIONS[kind]} {name(tail)}." for kind, tail in enumerate(row))
-            yield Passage(f"p{at}", name(at), f"{' '.join(facts)} It was {' '.join(map(word, others))}.")
+    """A passage for each person, with whom the person is related, and some sixty other words."""
+    random = np.random.default_rng(1)
+    for start in range(0, len(tails), BLOCK_PASSAGES):
+        rows = tails[start : start + BLOCK_PASSAGES].tolist()
+        words = (random.zipf(1.3, (len(rows), 60)) % WORDS).tolist()
+        for number, (row, others) in enumerate(zip(rows, words, strict=True), start):
+            facts = [f"{name(number)} {relation} {name(tail)}." for relation, tail in zip(RELATIONS, row, strict=False)]
+            yield Passage(f"p{number}", name(number), f"{' '.join(facts)} It was {' '.join(map(word, others))}.")
 
 
 def word(number: int) -> str:
     """An invented word of three syllables; different numbers below 512,000 have different ones."""
-    syllables = (number // 80**place % 80 for place in range(3))
-    return "".join("bdfghklmnprstvwz"[one // 5] + "aeiou"[one % 5] for one in syllables)
+    syllables = [number // 80**place % 80 for place in range(3)]
+    return "".join("bdfghklmnprstvwz"[syllable // 5] + "aeiou"[syllable % 5] for syllable in syllables)
 
 
 def name(number: int) -> str:
@@ -66,42 +71,19 @@ def name(number: int) -> str:
     return f"{word(number % 1201 + 7).title()} {word(number // 1201 + WORDS).title()}"
 
 
-class Walk:
-    """The walks of `mention_ppr`, with its parameters; the start of each is found once."""
+class HashingEncoder:
+    """Words hashed to signed places, which costs next to nothing; its vectors are kept as any encoder's."""
 
-    def __init__(self, kb: kg2rag.KnowledgeBase, **given: Any) -> None:
-        self.system, self.dense, self.starts = MentionPPR(kb, **given), Dense(kb), dict[str, NodeWeights]()
+    hasher = HashingVectorizer(n_features=HASHED_DIMENSIONS, dtype=np.float32)
 
-    def prepare(self, queries: Sequence[kg2rag.Query]) -> None:
-        """Find the starts."""
-        if new := [query for query in queries if query.id not in self.starts]:
-            starts, _ = self.system.restarts(new, self.dense.retrieve_batch(new, self.system.depth))
-            self.starts |= zip((query.id for query in new), starts, strict=True)
+    def __repr__(self) -> str:
+        return "HashingEncoder()"
 
-    def retrieve_batch(self, queries: Sequence[kg2rag.Query], depth: int) -> list[Walked]:  # noqa: ARG002
-        """Walk."""
-        self.prepare(queries)
-        return self.system.walks([self.starts[query.id] for query in queries], [None] * len(queries))
+    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+        """The name of its vectors in a store."""
+        return f"hashing{HASHED_DIMENSIONS}"
 
-    def retrieve(self, query: kg2rag.Query, depth: int) -> Walked:
-        """Walk from one start."""
-        return self.retrieve_batch([query], depth)[0]
-
-
-def hashing() -> object:
-    """An encoder that costs next to nothing: words hashed to signed places; its vectors are kept as any encoder's."""
-    hasher = HashingVectorizer(n_features=HASHED, dtype=np.float32)
-
-    class Hashing:
-        def __repr__(self) -> str:
-            return f"Hashing({HASHED})"
-
-        def fingerprint(self, store: Store) -> str:  # noqa: ARG002
-            return f"hashing{HASHED}"
-
-        def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> np.ndarray:
-            kept = self.fingerprint(store) + "-queries" * (role == "query")  # apart, as a model's are
-            cache = VectorCache(store, kept, HASHED)
-            return cache.of(list(texts), lambda batch: hasher.transform(batch).toarray())
-
-    return Hashing()
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) rows of norm 1, or of zeros."""
+        cache = VectorCache(store, self.fingerprint(store), HASHED_DIMENSIONS, role)
+        return cache.of(list(texts), lambda batch: self.hasher.transform(batch).toarray())

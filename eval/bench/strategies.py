@@ -5,7 +5,7 @@ r"""The cost of named systems on one set: seconds to build, peak memory, millise
 
 Each system has a process and an empty store. It is built from the passages, encoding included, until its
 first answer; then prepared for all questions, whose encoding is not timed, and timed: all of them, the best of three
-times, and sixty one by one, the median. Beside them: one FAISS search of the same vectors, 100 questions at a time.
+times, and sixty one by one, the median.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import faiss
 import pandas as pd
 import typer
 
@@ -30,7 +29,10 @@ import kg2rag
 from kg2rag.compute import Store, processor, threads
 from kg2rag.retrievers.systems import build
 
-BATCH, ALONE, K = 100, 60, 100
+BATCH = 100
+ONE_BY_ONE = 60
+K = 100
+REPEATS = 3
 
 
 def main(
@@ -38,18 +40,17 @@ def main(
     path: Annotated[Path, typer.Option()],
     systems: Annotated[str, typer.Option(help="Names separated by commas.")],
     out: Annotated[Path | None, typer.Option(help="A Parquet file.")] = None,
-    one: Annotated[bool, typer.Option(hidden=True)] = False,
+    worker: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Measure the systems, each in a separate process."""
-    if one:
+    if worker:
         typer.echo(json.dumps(measured(systems, dataset, path)))
         return
     rows = []
     for name in systems.split(","):
-        command = [sys.executable, __file__, dataset, "--path", str(path), "--systems", name, "--one"]
-        rows.append(
-            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
-        )
+        command = [sys.executable, __file__, dataset, "--path", str(path), "--systems", name, "--worker"]
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
+        rows.append(json.loads(process.stdout.splitlines()[-1]))
     table = pd.DataFrame(rows)
     typer.echo(table.to_string(index=False))
     if out:
@@ -69,37 +70,27 @@ def measured(name: str, dataset: str, path: Path) -> dict[str, object]:
         spent = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         system.prepare(queries)
-        index = faiss.IndexFlatIP(kb.vectors.shape[1])
-        index.add(kb.vectors)
-        vectors, batches = kb.encode_queries(queries), range(0, len(queries), BATCH)
+        batches = [queries[start : start + BATCH] for start in range(0, len(queries), BATCH)]
         return {
             "system": name,
             "passages": len(data.corpus),
             "questions": len(queries),
             "build_s": round(spent, 1),
             "peak_mb": round(peak),
-            "ms_batch": best(lambda: [system.retrieve_batch(queries[at : at + BATCH], K) for at in batches])
-            / len(queries),
-            "ms_alone": statistics.median(
-                once(lambda q=query: system.retrieve_batch([q], K)) for query in queries[:ALONE]
-            ),
-            "ms_faiss": best(lambda: [index.search(vectors[at : at + BATCH], K) for at in batches]) / len(queries),
+            "ms_batch": min(milliseconds(system, batches) for _ in range(REPEATS)) / len(queries),
+            "ms_alone": statistics.median(milliseconds(system, [[query]]) for query in queries[:ONE_BY_ONE]),
             "threads": threads(),
             "load": round(os.getloadavg()[0], 1),
             "processor": processor(),
         }
 
 
-def once(work: Callable[[], object]) -> float:
-    """Milliseconds."""
+def milliseconds(system: kg2rag.Retriever, batches: Sequence[Sequence[kg2rag.Query]]) -> float:
+    """How long a system takes for some batches of questions."""
     start = time.perf_counter()
-    work()
+    for batch in batches:
+        system.retrieve_batch(batch, K)
     return 1000 * (time.perf_counter() - start)
-
-
-def best(work: Callable[[], object]) -> float:
-    """Milliseconds of the best of three times."""
-    return min(once(work) for _ in range(3))
 
 
 if __name__ == "__main__":

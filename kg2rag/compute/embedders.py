@@ -30,17 +30,21 @@ def embedder_of(encoder: object, corpus: Corpus) -> Embedder:
     if isinstance(encoder, str):
         return embedder_named(encoder)
     if isinstance(encoder, Mapping):
-        encoder = (list(encoder), np.stack([np.asarray(vector) for vector in encoder.values()]))
+        return GivenVectors.of(list(encoder), np.stack(list(encoder.values())), corpus)
     if isinstance(encoder, tuple) and len(encoder) in (2, 3):
         ids, matrix, *others = encoder
         return GivenVectors.of(list(ids), matrix, corpus, *(embedder_of(other, corpus) for other in others))
-    if isinstance(encoder, type):
-        raise refused("embedder", encoder, ALLOWED)
-    if fits(encoder, Embedder):
-        return encoder  # type: ignore[return-value]
-    if callable(encoder) or hasattr(encoder, "encode"):
-        return GivenEncoder(encoder, sample=_sample(corpus))
-    raise refused("embedder", encoder, ALLOWED)
+    return _embedder_of_model(encoder, corpus)
+
+
+def _embedder_of_model(model: object, corpus: Corpus) -> Embedder:
+    """An embedder, or a function or object that encodes texts as one."""
+    if not isinstance(model, type):
+        if fits(model, Embedder):
+            return model  # type: ignore[return-value]
+        if callable(model) or hasattr(model, "encode"):
+            return GivenEncoder(model, sample=_sample(corpus))
+    raise refused("embedder", model, ALLOWED)
 
 
 def _sample(corpus: Corpus) -> tuple[str, ...]:

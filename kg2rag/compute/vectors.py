@@ -49,8 +49,7 @@ class VectorCache:
         shard_texts : that `encode` is given, and whose vectors are stored, at once; by default `SHARD_TEXTS`.
         is_paid : one process at a time encodes a shard, so that nothing is paid twice.
         """
-        keys = [self._key(text) for text in texts]
-        row_of = dict(zip(keys, range(len(texts)), strict=True))
+        row_of = {text: row for row, text in enumerate(texts)}
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         lacking = self._fill(vectors, row_of)
         rows = deque(sorted(lacking.values(), key=lambda row: (-len(texts[row]), row)))
@@ -60,11 +59,11 @@ class VectorCache:
                 shard = [rows.popleft() for _ in range(min(shard_texts or SHARD_TEXTS, len(rows)))]
                 with self.file.claim("vectors") if is_paid else nullcontext():
                     if is_paid:  # another process may have paid for some of them by now
-                        shard = list(self._fill(vectors, {keys[row]: row for row in shard}).values())
+                        shard = list(self._fill(vectors, {texts[row]: row for row in shard}).values())
                     encoded_rows = self._encode(shard, texts, vectors, encode)
                 rows.extendleft(reversed(shard[encoded_rows:]))
                 bar.update(count - len(rows))
-        return vectors[[row_of[key] for key in keys]]
+        return vectors[[row_of[text] for text in texts]]
 
     def _encode(self, rows: Sequence[int], texts: Sequence[str], vectors: Matrix, encode: Encode) -> int:
         """Encode the texts of some rows of `vectors`, and store what comes back; how many that are."""
@@ -76,12 +75,12 @@ class VectorCache:
         self.keep(shard[: len(new)], new)
         return len(new)
 
-    def _fill(self, vectors: Matrix, row_of: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Fill the rows whose keys the file has; the other keys with their rows."""
-        stored = self.file.find(list(row_of))
-        for key, vector in stored.items():
-            vectors[row_of[key]] = np.frombuffer(vector, dtype=np.float32)
-        return {key: row for key, row in row_of.items() if key not in stored}
+    def _fill(self, vectors: Matrix, row_of: Mapping[str, int]) -> dict[str, int]:
+        """Fill the rows of the texts that the file has; the other texts with their rows."""
+        stored = self.find(list(row_of))
+        for text, vector in stored.items():
+            vectors[row_of[text]] = vector
+        return {text: row for text, row in row_of.items() if text not in stored}
 
     def find(self, texts: Sequence[str]) -> dict[str, Matrix]:
         """The vectors, (dim,), of those texts that the file has."""

@@ -6,7 +6,6 @@ FAISS finds candidates in float32, whose last digits depend on the batch; their 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,14 +53,11 @@ class DenseIndex:
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
-        rows_of: list[Any] = list(candidates or [None] * len(queries))
-        unrestricted = [i for i, rows in enumerate(rows_of) if rows is None]
-        if unrestricted:
-            near = self._near(np.ascontiguousarray(queries[unrestricted], dtype=np.float32), k)
-            for i, rows in zip(unrestricted, near, strict=True):
-                rows_of[i] = rows
+        candidates = candidates or [None] * len(queries)
+        near = iter(self._near(queries[[rows is None for rows in candidates]], k))
         results = []
-        for query, rows in zip(queries, rows_of, strict=True):
+        for query, allowed in zip(queries, candidates, strict=True):
+            rows = next(near) if allowed is None else allowed
             scores = self.cosines(query, rows)
             order = canonical_order(rows, scores)[:k]
             results.append((rows[order], scores[order]))
@@ -72,6 +68,7 @@ class DenseIndex:
         import faiss
 
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
         n_rows, width = len(self.vectors), k + MARGIN
         while width < n_rows:
             similarities, rows = _inner_product_search(queries, self.vectors, width)

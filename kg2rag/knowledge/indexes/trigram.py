@@ -122,8 +122,9 @@ class TrigramIndex:
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        sought = 0 < len(wanted) <= LONGEST
-        candidates = self._candidates(wanted, min_similarity) if sought else np.empty(0, np.int64)
+        candidates = np.empty(0, np.int64)
+        if 0 < len(wanted) <= LONGEST:
+            candidates = self._candidates(wanted, min_similarity)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
@@ -132,8 +133,8 @@ class TrigramIndex:
         strengths = np.where(coverage > 0, 1 + coverage, similarities)
         if len(wanted) < SHARED:
             strengths[(coverage > 0) & (coverage < 1)] = 0.0  # two letters are part of too much to mean anything
-        kept = np.flatnonzero((strengths > 1) | ((strengths >= min_similarity) & (strengths > 0)))
-        order = kept[np.lexsort((candidates[kept], -strengths[kept]))][:limit]
+        similar = np.flatnonzero((strengths > 1) | ((strengths >= min_similarity) & (strengths > 0)))
+        order = similar[np.lexsort((candidates[similar], -strengths[similar]))][:limit]
         return Similar(candidates[order], strengths[order], similarities[order])
 
     def matching(self, pattern: str) -> IntArray:
@@ -144,24 +145,27 @@ class TrigramIndex:
 
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
         """(rows, which of `terms` each holds, whether it defines that one); ascending within a term."""
-        where, of = gather(self.posting_ptr, terms)
-        return self.rows[where].astype(np.int64), of, self.defines[where]
+        places, positions = gather(self.posting_ptr, terms)
+        return self.rows[places].astype(np.int64), positions, self.defines[places]
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
         """Codes of keys that share enough trigrams with the requested one; ascending."""
-        length, codes = len(wanted), np.unique(_codes([wanted])[0])
-        n_codes = len(codes)
-        at = np.searchsorted(self._codes, codes)
-        at, codes = at[at < len(self._codes)], codes[at < len(self._codes)]
-        known = at[self._codes[at] == codes]
-        shared, counts = np.unique(self._code_keys[gather(self._code_ptr, known)[0]], return_counts=True)
+        length = len(wanted)
+        codes = np.unique(_codes([wanted])[0])
+        places = np.searchsorted(self._codes, codes)
+        is_inside = places < len(self._codes)
+        places = places[is_inside]
+        places = places[self._codes[places] == codes[is_inside]]
+        keys, counts = np.unique(self._code_keys[gather(self._code_ptr, places)[0]], return_counts=True)
         # An edit changes three trigrams at most, so keys below the bound are not similar enough: nothing is lost.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
-        bound = n_codes - 3 * edits
+        bound = len(codes) - 3 * edits
         # A key that contains the requested one shares all its trigrams but the two padded ones.
-        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, n_codes - 2))
-        found = shared[counts >= needed].astype(np.int64)
-        return found if length > SHORT else np.union1d(found, np.flatnonzero(np.abs(self._lengths - length) <= 1))
+        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
+        candidates = keys[counts >= needed].astype(np.int64)
+        if length > SHORT:
+            return candidates
+        return np.union1d(candidates, np.flatnonzero(np.abs(self._lengths - length) <= 1))
 
     @cached_property
     def _lengths(self) -> IntArray:
@@ -194,7 +198,7 @@ def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     padded = [f"{_START}{name}{_END}" for name in keys]
     # A query can contain lone surrogates: they have code points, but no place in UTF-32.
     points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    owner = np.repeat(np.arange(len(padded)), list(map(len, padded)))
-    whole = np.flatnonzero(owner[:-2] == owner[2:]) if len(owner) > 2 else np.empty(0, np.int64)
+    owners = np.repeat(np.arange(len(padded)), list(map(len, padded)))
+    starts = np.flatnonzero(owners[:-2] == owners[2:])  # none of two points or fewer
     shift = np.uint64(21)
-    return ((points[whole] << shift | points[whole + 1]) << shift) | points[whole + 2], owner[whole]
+    return ((points[starts] << shift | points[starts + 1]) << shift) | points[starts + 2], owners[starts]

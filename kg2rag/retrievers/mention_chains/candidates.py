@@ -9,7 +9,7 @@ question or bounded. Ours, after MaxSim (ColBERT) and the condensed query of Bal
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -140,21 +140,21 @@ class Searches:
 
 
 def phrase_restart(
-    nearest: Sequence[Hits], *, weight: float, temperature: float, fit_temperature: float
+    rows: IntArray, cosines: FloatArray, *, seeds: int, weight: float, temperature: float, fit_temperature: float
 ) -> NodeWeights:
     """What the sub-phrases of a question add to where its walk starts.
 
-    The passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
-    cosines / temperature. `nearest` has the hits of each phrase.
+    The `seeds` passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
+    cosines / temperature. `cosines` : (n_phrases, n_rows), of each phrase with the passages in `rows`.
     """
     nodes = [np.empty(0, dtype=np.int64)]
     weights = [np.empty(0)]
-    for rows, cosines in nearest:
-        if not len(rows):
-            continue
-        share = np.exp((cosines - cosines[0]) / temperature)
-        nodes.append(rows)
-        weights.append(weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum())
+    for phrase_cosines in cosines:
+        nearest = best_hits(rows, phrase_cosines, seeds)
+        if len(nearest.rows):
+            share = np.exp((nearest.scores - nearest.best) / temperature)
+            nodes.append(nearest.rows)
+            weights.append(weight * np.exp((nearest.best - 1) / fit_temperature) * share / share.sum())
     return NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
 
 

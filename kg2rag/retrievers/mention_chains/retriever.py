@@ -27,7 +27,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from kg2rag.knowledge import DenseIndex, KnowledgeBase, LexicalSettings, Workload
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Workload
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
@@ -52,7 +52,7 @@ from kg2rag.retrievers.mention_chains.chains import (
     chains_of,
     read_coefficients,
 )
-from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index, token_workload
+from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_workload
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above
@@ -60,7 +60,6 @@ from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
 LEXICAL = LexicalSettings()
-POOL = 3_000  # passages nearest to a question, with which its sub-phrases are compared
 TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 TUNING = (
     Tuned("mention_chains", "coefficients of all sums", "fitted", 1, training=TRAINING),
@@ -136,9 +135,9 @@ class MentionChains(VectorRetriever):
     damping, iterations, backward, name_weight, max_mentions, reach : of the walk, see `MentionPPR`.
     dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
     max_phrases : sub-phrases of a question, the shortest first; 0 for none.
-    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages, of the
-        `POOL` nearest to the question; they share
-        phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
+    phrase_pool : passages nearest to a question, with which its phrases are compared.
+    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages, which
+        share phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
     walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
     gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
     sources : likeliest passages that a chain may begin with.
@@ -161,6 +160,7 @@ class MentionChains(VectorRetriever):
     title_weight: Weight = 2.0
     query_name_weight: Weight = 0.5
     max_phrases: Natural = 40
+    phrase_pool: Count = 3_000
     phrase_seeds: Count = 3
     phrase_weight: Weight = 0.3
     phrase_temperature: Annotated[float, above(0)] = 0.25
@@ -223,8 +223,8 @@ class MentionChains(VectorRetriever):
         kb, walker = self.kb, self._walker
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
-        nearest = kb.dense.search(np.stack([question for question, *_ in vectors]), max(self._first, POOL), masks)
-        restarts = self._restarts(queries, walker, vectors, nearest)
+        nearest = kb.dense.search(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
+        restarts = self._restarts(queries, vectors, nearest)
         walks = walker.walks(restarts, masks)
         for i, query in enumerate(queries):
             rows, cosines = nearest[i]
@@ -267,7 +267,6 @@ class MentionChains(VectorRetriever):
     def _restarts(
         self,
         queries: Sequence[Query],
-        walker: MentionPPR,
         vectors: Sequence[Matrix],
         nearest: Sequence[tuple[IntArray, FloatArray]],
     ) -> list[NodeWeights]:
@@ -278,21 +277,20 @@ class MentionChains(VectorRetriever):
             Ranking.from_scores(query.id, rows[:seeds], cosines[:seeds], ids)
             for query, (rows, cosines) in zip(queries, nearest, strict=True)
         ]
-        starts, _ = walker.restarts(queries, dense)
-        return [
-            start.plus(self._phrase_restart(question_and_phrases[1:], np.sort(rows)))
-            for start, question_and_phrases, (rows, _) in zip(starts, vectors, nearest, strict=True)
-        ]
-
-    def _phrase_restart(self, phrases: Matrix, pool: IntArray) -> NodeWeights:
-        """What sub-phrases, (n_phrases, dim), add to the start of a walk: their nearest passages of a pool."""
-        nearest = DenseIndex(self.kb.vectors[pool]).search(phrases, self.phrase_seeds)
-        return phrase_restart(
-            [Hits(pool[rows], cosines) for rows, cosines in nearest],
-            weight=self.phrase_weight,
-            temperature=self.dense_temperature,
-            fit_temperature=self.phrase_temperature,
-        )
+        starts, _ = self._walker.restarts(queries, dense)
+        restarts = []
+        for start, question_and_phrases, (rows, _) in zip(starts, vectors, nearest, strict=True):
+            pool = rows[: self.phrase_pool]
+            added = phrase_restart(
+                pool,
+                all_cosines(question_and_phrases[1:], self.kb.vectors[pool]),
+                seeds=self.phrase_seeds,
+                weight=self.phrase_weight,
+                temperature=self.dense_temperature,
+                fit_temperature=self.phrase_temperature,
+            )
+            restarts.append(start.plus(added))
+        return restarts
 
     def _encoded(self, queries: Sequence[Query]) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
         """The tokens of the queries, None without token vectors; and (1 + n_phrases, dim) of each and its phrases.
@@ -300,11 +298,8 @@ class MentionChains(VectorRetriever):
         Tokens come first: their passes give the vectors of queries, too.
         """
         texts = [query.text for query in queries]
-        phrases = [sub_phrases(text, self.max_phrases) for text in texts]
-        tokens: Sequence[QuestionTokens | None] = [None] * len(queries)
-        if token_index(self.kb) is not None:
-            tokens = question_tokens(self.kb, texts)
-        parts = [[text, *spans] for text, spans in zip(texts, phrases, strict=True)]
+        tokens = question_tokens(self.kb, texts)
+        parts = [[text, *sub_phrases(text, self.max_phrases)] for text in texts]
         vectors = self.kb.encode_once(list(chain.from_iterable(parts)), "query")
         return tokens, np.split(vectors, np.cumsum(list(map(len, parts)))[:-1])
 

@@ -86,12 +86,12 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
     return kb.cached("token_vectors", lambda: _open(kb))
 
 
-def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
-    """The wordpieces of some questions; the last `KEPT` are kept. Not where `token_index` is None."""
+def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> Sequence[QuestionTokens | None]:
+    """The wordpieces of some questions, of which the last `KEPT` are kept; None where `token_index` is None."""
     index = token_index(kb)
     encoder = kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
-        raise ValueError(f"{encoder!r} gives no token vectors.")
+        return [None] * len(texts)
     tokens_of: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     new = [text for text in dict.fromkeys(texts) if text not in tokens_of]
     if new:

@@ -134,10 +134,11 @@ def build(
 
 def mention_graph(kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int) -> MentionGraph:
     """The graph of a knowledge base's mentions, one for each setting of its weights."""
-    weights = {"backward": backward, "name_weight": name_weight, "max_mentions": max_mentions}
     return kb.cached(
-        ("mention_graph", *weights.values()),
-        lambda: build(kb.mentions, len(kb.corpus), **weights),  # type: ignore[arg-type]
+        ("mention_graph", backward, name_weight, max_mentions),
+        lambda: build(
+            kb.mentions, len(kb.corpus), backward=backward, name_weight=name_weight, max_mentions=max_mentions
+        ),
     )
 
 
