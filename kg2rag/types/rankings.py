@@ -236,7 +236,7 @@ def top_with_ties(scores: NDArray[np.floating], k: int, mask: IntArray | None = 
         return mask
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
-    threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+    threshold = -np.partition(-scores, k - 1)[k - 1]  # many equal scores make the other end ten times slower
     return np.flatnonzero(scores >= min(threshold * (1 - TIE), threshold * (1 + TIE)))
 
 

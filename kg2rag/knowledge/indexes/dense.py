@@ -53,30 +53,35 @@ class DenseIndex:
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
-        candidates = candidates or [None] * len(queries)
-        near = iter(self._near(queries[[rows is None for rows in candidates]], k))
         results = []
-        for query, allowed in zip(queries, candidates, strict=True):
-            rows = next(near) if allowed is None else allowed
+        for query, rows in zip(queries, self.near(queries, k, candidates), strict=True):
             scores = self.cosines(query, rows)
             order = canonical_order(rows, scores)[:k]
             results.append((rows[order], scores[order]))
         return results
 
-    def _near(self, queries: Matrix, k: int) -> list[IntArray]:
-        """For each query the rows among which its `k` nearest are, and all that tie with these."""
+    def near(self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None) -> list[IntArray]:
+        """For each query the rows among which its `k` nearest are, and all that tie with these, in any order.
+
+        `candidates` : see `search`; where a query has them, they are its rows.
+        """
         import faiss
 
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
-        queries = np.ascontiguousarray(queries, dtype=np.float32)
-        n_rows, width = len(self.vectors), k + MARGIN
-        while width < n_rows:
-            similarities, rows = _inner_product_search(queries, self.vectors, width)
+        candidates = candidates or [None] * len(queries)
+        every = np.arange(len(self.vectors))
+        rows_of = [every if rows is None else rows for rows in candidates]
+        unsearched = np.flatnonzero([rows is None for rows in candidates])
+        width = k + MARGIN
+        while len(unsearched) and width < len(every):
+            similarities, rows = _inner_product_search(queries[unsearched].astype(np.float32), self.vectors, width)
             least = similarities[:, k - 1] - ROUNDING
-            if (similarities[:, -1] < least).all():
-                return [near[cosines >= cut] for near, cosines, cut in zip(rows, similarities, least, strict=True)]
+            is_complete = similarities[:, -1] < least
+            for i in np.flatnonzero(is_complete):
+                rows_of[unsearched[i]] = rows[i, similarities[i] >= least[i]]
+            unsearched = unsearched[~is_complete]
             width *= 4
-        return [np.arange(n_rows)] * len(queries)
+        return rows_of
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
         """(n_rows,) cosines of one query with some rows."""

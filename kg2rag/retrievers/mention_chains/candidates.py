@@ -20,7 +20,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.mention_chains.words import QuestionTokens, naming_index, token_index
 from kg2rag.text.normalisation import FUNCTION_WORDS
-from kg2rag.types import FloatArray, IntArray, top_with_ties
+from kg2rag.types import FloatArray, IntArray, canonical_order, top_with_ties
 
 _TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
 _PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
@@ -116,6 +116,29 @@ def best_hits(rows: IntArray, scores: FloatArray, k: int) -> Hits:
     first = first[scores[first] > 0]
     order = first[np.lexsort((rows[first], -scores[first]))][:k]
     return Hits(rows[order], scores[order])
+
+
+class Pool(NamedTuple):
+    """The n passages nearest to a question, best first.
+
+    Attributes
+    ----------
+    rows : (n,) corpus rows.
+    cosines : (1 + n_phrases, n) with the question and with its sub-phrases.
+    """
+
+    rows: IntArray
+    cosines: FloatArray
+
+    @classmethod
+    def of(cls, rows: IntArray, cosines: FloatArray) -> Pool:
+        """The pool of some rows in any order."""
+        order = canonical_order(rows, cosines[0])
+        return cls(rows[order], cosines[:, order])
+
+    def first(self, k: int) -> Hits:
+        """The first by cosine with the question."""
+        return Hits(self.rows[:k], self.cosines[0, :k])
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from kg2rag.retrievers.mention_chains.candidates import (
     Candidates,
     Evidence,
     Hits,
+    Pool,
     Searches,
     best_hits,
     find_evidence,
@@ -223,13 +224,13 @@ class MentionChains(VectorRetriever):
         kb, walker = self.kb, self._walker
         questions, vectors = self._encoded(queries)
         masks = kb.candidates(queries)
-        nearest = kb.dense.search(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
-        restarts = self._restarts(queries, vectors, nearest)
+        near = kb.dense.near(kb.encode_queries(queries), max(self._first, self.phrase_pool), masks)
+        pools = [Pool.of(rows, all_cosines(parts, kb.vectors[rows])) for rows, parts in zip(near, vectors, strict=True)]
+        restarts = self._restarts(queries, pools)
         walks = walker.walks(restarts, masks)
         for i, query in enumerate(queries):
-            rows, cosines = nearest[i]
-            dense = Hits(rows[: self._first], cosines[: self._first])
-            if not len(rows):
+            dense = pools[i].first(self._first)
+            if not len(dense.rows):
                 yield None
                 continue
             shares = walks[i].reached(len(kb.corpus))
@@ -246,7 +247,7 @@ class MentionChains(VectorRetriever):
 
     def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
         """The first by BM25 of the rows of a mask; of all if that is None."""
-        rows = np.flatnonzero(scores) if mask is None else mask
+        rows = np.arange(len(scores)) if mask is None else mask
         return best_hits(rows, scores[rows], self._first)
 
     @property
@@ -264,26 +265,17 @@ class MentionChains(VectorRetriever):
         trust = ranker.trust(evidence.gate(start))
         return start, trust, ranker.order(trust), chains_of(evidence, start, ranker, beam)
 
-    def _restarts(
-        self,
-        queries: Sequence[Query],
-        vectors: Sequence[Matrix],
-        nearest: Sequence[tuple[IntArray, FloatArray]],
-    ) -> list[NodeWeights]:
+    def _restarts(self, queries: Sequence[Query], pools: Sequence[Pool]) -> list[NodeWeights]:
         """Where the walks start: as `mention_ppr`'s, and at the passages nearest to the sub-phrases."""
         ids = self.kb.corpus.ids
-        seeds = self.dense_seeds
-        dense = [
-            Ranking.from_scores(query.id, rows[:seeds], cosines[:seeds], ids)
-            for query, (rows, cosines) in zip(queries, nearest, strict=True)
-        ]
+        seeds = [pool.first(self.dense_seeds) for pool in pools]
+        dense = [Ranking.from_scores(query.id, *hits, ids) for query, hits in zip(queries, seeds, strict=True)]
         starts, _ = self._walker.restarts(queries, dense)
         restarts = []
-        for start, question_and_phrases, (rows, _) in zip(starts, vectors, nearest, strict=True):
-            pool = rows[: self.phrase_pool]
+        for start, pool in zip(starts, pools, strict=True):
             added = phrase_restart(
-                pool,
-                all_cosines(question_and_phrases[1:], self.kb.vectors[pool]),
+                pool.rows[: self.phrase_pool],
+                pool.cosines[1:, : self.phrase_pool],
                 seeds=self.phrase_seeds,
                 weight=self.phrase_weight,
                 temperature=self.dense_temperature,
