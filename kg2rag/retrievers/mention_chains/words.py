@@ -87,7 +87,7 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> Sequence[QuestionTokens | None]:
-    """The wordpieces of some questions, of which the last `KEPT` are kept; None where `token_index` is None."""
+    """The wordpieces of some questions, None if `token_index` is None; the last `KEPT` are kept."""
     index = token_index(kb)
     encoder = kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
