@@ -99,8 +99,8 @@ def load(options: LoadOptions) -> QADataset:
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _of_split(judgement_files, options.split, name)
-    documents = files.records(_named(tables, "corpus", name), Document)
-    queries = files.records(_named(tables, "queries", name), BeirQuery)
+    documents = files.records(Document, *_named(tables, "corpus", name))
+    queries = files.records(BeirQuery, *_named(tables, "queries", name))
     judgements = _judgements(files, qrels)
     corpus, questions, notes = collect(name, documents, queries, judgements, ours=options.path is not None)
     source = {**origin, "files": files.checksums, "split": split, "notes": notes}
@@ -160,8 +160,9 @@ def _of_split(judgement_files: Sequence[Path], split: str | None, name: str) -> 
     if not judgement_files:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
     file_of = {path.stem: path for path in judgement_files}
-    if split is None:
-        split = next(iter(file_of)) if len(file_of) == 1 else "test"
+    if split is None and len(file_of) == 1:
+        split = next(iter(file_of))
+    split = split or "test"
     synonym = {"validation": "dev", "dev": "validation"}.get(split, split)
     for spelling in (split, synonym):
         if spelling in file_of:

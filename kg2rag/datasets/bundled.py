@@ -62,7 +62,7 @@ def load(options: LoadOptions) -> QADataset:
     """Read the folder."""
     files = Files()
     root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
-    rows = files.records(root / "corpus.jsonl", BundledPassage)
+    rows = files.records(BundledPassage, root / "corpus.jsonl")
     passages = list[Passage]()
     positions = Counter[str]()
     for row in rows:
@@ -79,7 +79,7 @@ def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str]
     """The questions of a file, or those of some ids; DataError names references to nothing in the corpus."""
     sentences = _SentenceNumbers(corpus)
     passage_ids = frozenset(corpus.ids)
-    for number, record in enumerate(files.records(path, FolderQuestion), start=1):
+    for number, record in enumerate(files.records(FolderQuestion, path), start=1):
         if ids is not None and record.id not in ids:
             continue
         where = f"{path.name}, line {number} ({record.id!r})"

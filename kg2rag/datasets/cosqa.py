@@ -41,7 +41,7 @@ def load(options: LoadOptions) -> QADataset:
     codes = _read_functions(files, locate(path.parent, [MAP], "map of CoSQA's functions"))
     corpus = Corpus.from_passages(Passage(str(number), code) for number, code in codes.items())
     questions = list[Question]()
-    for number, record in enumerate(files.records(path, CosqaRecord), start=1):
+    for number, record in enumerate(files.records(CosqaRecord, path), start=1):
         function = record.retrieval_idx
         if codes.get(function) != record.code:
             where = f"{path.name}, record {number} ({record.id!r})"

@@ -153,8 +153,9 @@ def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any
     if isinstance(fields.get("answers"), str):
         fields["answers"] = [fields["answers"]]
     if "gold" in fields:
-        gold = fields["gold"]
-        grades = gold if isinstance(gold, Mapping) else dict.fromkeys(_flat(gold), 1)
+        grades = fields["gold"]
+        if not isinstance(grades, Mapping):
+            grades = dict.fromkeys(_flat(grades), 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
         numbers = {name: python_value(grade) for name, grade in grades.items() if grade is not None}
         fields["gold"] = {identifier(name, where, number): grade for name, grade in numbers.items()}
@@ -176,8 +177,10 @@ def _flat(gold: object) -> list[Any]:
     for piece in gold:
         if isinstance(piece, list | tuple | set):
             pieces += _flat(piece)
+        elif isinstance(piece, dict):
+            pieces.append(str(piece))
         else:
-            pieces.append(str(piece) if isinstance(piece, dict) else piece)
+            pieces.append(piece)
     return pieces
 
 
@@ -217,8 +220,9 @@ def _targets(rows: list[FrameQuestion], index: GoldIndex, where: str, notes: Cou
 
 
 def _unit(targets: Sequence[GoldTarget]) -> GoldUnit:
-    by_document = all(target.document for target in targets) and not all(target.passages for target in targets)
-    return "document" if by_document else "passage"
+    if all(target.document for target in targets) and not all(target.passages for target in targets):
+        return "document"
+    return "passage"
 
 
 def _report_missing(row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]) -> None:

@@ -44,8 +44,11 @@ class GoldIndex:
             self._rows[document].append(row)
 
     @cached_property
-    def _passages(self) -> frozenset[str]:
-        return frozenset(self.corpus.ids)
+    def _targets_by_id(self) -> Mapping[str, GoldTarget]:
+        targets = {document: GoldTarget(document) for document in self._rows}
+        for id_ in self.corpus.ids:
+            targets[id_] = targets.get(id_, GoldTarget())._replace(passages=(id_,))
+        return targets
 
     def find(self, name: str) -> GoldTarget | None:
         """The target of a name or a text; None if the corpus has nothing of it."""
@@ -62,10 +65,8 @@ class GoldIndex:
         return {**targets, **self._by_text(texts)}
 
     def _by_name(self, name: str) -> GoldTarget | None:
-        document = name if name in self._rows else ""
-        passages = (name,) if name in self._passages else ()
-        if document or passages:
-            return GoldTarget(document, passages)
+        if name in self._targets_by_id:
+            return self._targets_by_id[name]
         return self._by_path(name) or self._by_fragment(name) or self._by_title(name) or self._by_heading(name)
 
     def passages_of(self, document: str) -> list[str]:
@@ -93,8 +94,7 @@ class GoldIndex:
             ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
                 return GoldTarget(self._documents_by_path[ending])
-        documents = self._documents_by_ending.get(key, [])
-        return GoldTarget(documents[0]) if len(documents) == 1 else None
+        return _only_document(self._documents_by_ending.get(key, []))
 
     @cached_property
     def _documents_by_path(self) -> Mapping[str, str]:
@@ -113,40 +113,40 @@ class GoldIndex:
         return {path_key(id_): id_ for id_ in self.corpus.ids}
 
     def _by_fragment(self, name: str) -> GoldTarget | None:
-        place, mark, fragment = name.rpartition("#")
-        document = self._document_of(place) if mark else ""
-        if not document:
-            return None
+        place, _, fragment = name.rpartition("#")
+        rows = self._rows.get(self._document_of(place), [])
         page = _PAGE.fullmatch(fragment.strip())
         if page:
-            rows = [row for row in self._rows[document] if self._has_page(row, int(page[1]))]
-        else:
-            rows = [row for row in self._rows[document] if self._has(row, fragment)]
-        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows)) if rows else None
+            return self._passages_in([row for row in rows if self._has_page(row, int(page[1]))])
+        return self._passages_in(sorted({*rows} & {*self._rows_by_heading.get(_heading_key(fragment), ())}))
 
     def _document_of(self, name: str) -> str:
         """The document of an id, path or title; "" if there is none."""
-        if name in self._rows:
-            return name
-        target = self._by_path(name) or self._by_title(name)
-        return target.document if target else ""
+        target = GoldTarget(name)
+        if name and name not in self._rows:
+            target = self._by_path(name) or self._by_title(name) or GoldTarget()
+        return target.document
+
+    def _passages_in(self, rows: Sequence[int]) -> GoldTarget | None:
+        if not rows:
+            return None
+        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows))
 
     def _has_page(self, row: int, page: int) -> bool:
         fields = self.corpus[row].metadata
         first = fields.get("page", 0)
         return bool(first) and first <= page <= fields.get("last_page", first)
 
-    def _has(self, row: int, heading: str) -> bool:
-        return words_key(heading.replace("-", " ")) in self._headings[row]
-
     @cached_property
-    def _headings(self) -> list[set[str]]:
-        headings = [passage.metadata.get("headings", ()) for passage in self.corpus]
-        return [{words_key(str(text).replace("-", " ")) for text in texts if texts} for texts in headings]
+    def _rows_by_heading(self) -> Mapping[str, list[int]]:
+        rows = defaultdict[str, list[int]](list)
+        for row, passage in enumerate(self.corpus):
+            for key in {_heading_key(str(heading)) for heading in passage.metadata.get("headings", ())} - {""}:
+                rows[key].append(row)
+        return rows
 
     def _by_title(self, name: str) -> GoldTarget | None:
-        documents = self._documents_by_title.get(words_key(name), [])
-        return GoldTarget(documents[0]) if len(documents) == 1 else None
+        return _only_document(self._documents_by_title.get(words_key(name), []))
 
     @cached_property
     def _documents_by_title(self) -> Mapping[str, list[str]]:
@@ -158,9 +158,10 @@ class GoldIndex:
         return documents
 
     def _by_heading(self, name: str) -> GoldTarget | None:
-        rows = [row for row in range(len(self.corpus)) if self._has(row, name)] if words_key(name) else []
-        documents = {self.corpus.doc_ids[row] for row in rows}
-        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows)) if len(documents) == 1 else None
+        rows = self._rows_by_heading.get(_heading_key(name), [])
+        if len({self.corpus.doc_ids[row] for row in rows}) > 1:
+            return None
+        return self._passages_in(rows)
 
     def _by_text(self, texts: Sequence[str]) -> dict[str, GoldTarget | None]:
         """The passages that hold most of each text, or that it consists of for the most part."""
@@ -193,7 +194,19 @@ class GoldIndex:
             is_covered = count * STRIDE_WORDS >= FOUND_SHARE * lengths[row]
             if count == n_best or count >= n_needed or is_covered:
                 rows.append(row)
-        return GoldTarget(passages=tuple(self.corpus.ids[row] for row in rows))
+        return self._passages_in(rows)
+
+
+def _only_document(documents: Sequence[str]) -> GoldTarget | None:
+    """The document, if no other has the name, too."""
+    if len(documents) != 1:
+        return None
+    return GoldTarget(documents[0])
+
+
+def _heading_key(heading: str) -> str:
+    """A heading by its words, which an address joins by hyphens."""
+    return words_key(heading.replace("-", " "))
 
 
 def _windows(text: str) -> list[tuple[str, ...]]:

@@ -105,8 +105,9 @@ def _judgements(
 def _grades(paragraph: Paragraph, index: int, pool: Pool) -> dict[str, int]:
     """The passage that holds a sentence of a paragraph, with grade 1; empty if no passage does."""
     passages = paragraph.ids(pool.passages)
-    number = index if pool.passages == "sentence" else 0
-    return {passages[number]: 1} if number in passages else {}
+    if pool.passages == "paragraph":
+        return dict.fromkeys(passages.values(), 1)
+    return {id_: 1 for number, id_ in passages.items() if number == index}
 
 
 def _missing_title(title: str, pool: Pool, in_context: bool, where: str) -> DataError:

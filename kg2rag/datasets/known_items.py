@@ -88,8 +88,8 @@ def known_items(corpus: Corpus, limit: int = 50, seed: int = 0) -> WrittenQuesti
 def _unique_heading(passage: Passage, n_passages: Mapping[str, int]) -> str:
     """The innermost heading of more than two words that no other passage has; "" if there is none."""
     headings = _listed(passage.metadata.get("headings"))
-    unique = [heading for heading in headings if n_passages[heading] == 1 and len(heading.split()) > 2]
-    return unique[-1] if unique else ""
+    unique = (heading for heading in reversed(headings) if n_passages[heading] == 1 and len(heading.split()) > 2)
+    return next(unique, "")
 
 
 def _sentence_query(passage: Passage, sentences: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def info(data: QADataset) -> dict[str, object]:
     questions = data.questions
     candidates = [len(question.candidates) for question in questions if question.candidates is not None]
     types = sorted(question.type or "unknown" for question in questions)
-    hops = sorted("unknown" if question.hops is None else str(question.hops) for question in questions)
+    hops = sorted(str(question.hops or "unknown") for question in questions)
     return {
         "name": data.name,
         "setting": data.setting,
@@ -74,9 +74,10 @@ def _n_with(field: str, questions: Sequence[Question]) -> int:
 def _reference(data: QADataset) -> dict[str, object]:
     """Licence, citation and homepage of a set that `load` knows; empty for others."""
     loader = str(data.source.get("loader", data.name))
-    is_known = loader in names() or loader.startswith(tuple(FAMILIES))
-    description = describe(loader) if is_known else {}
-    return {name: description.get(name, "") for name in ("licence", "citation", "homepage")}
+    reference: dict[str, object] = dict.fromkeys(("licence", "citation", "homepage"), "")
+    if loader in names() or loader.startswith(tuple(FAMILIES)):
+        reference = {name: value for name, value in describe(loader).items() if name in reference}
+    return reference
 
 
 Check = tuple[str, str, Iterable[str]]

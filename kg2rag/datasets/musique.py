@@ -98,10 +98,12 @@ def _number_passages(paragraphs: Sequence[Paragraph], ids: Sequence[str | None],
 def _placed_id(paragraph: Paragraph, pool: Pool, where: str) -> str | None:
     """The passage of a paragraph; None for one that the pool does not take. DataError if that one is gold."""
     pooled_paragraph = pool.place(paragraph.title, paragraph.paragraph_text)
-    if pooled_paragraph is None and paragraph.is_supporting:
-        fault = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-        raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {fault}.")
-    return None if pooled_paragraph is None else pooled_paragraph.passage.id
+    if pooled_paragraph is not None:
+        return pooled_paragraph.passage.id
+    if paragraph.is_supporting:
+        place = pool.closed_by or "the pool, since it has no text"
+        raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} is not in {place}.")
+    return None
 
 
 def _type_and_hops(record: MusiqueRecord) -> tuple[str, int | None]:

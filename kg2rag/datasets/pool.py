@@ -223,8 +223,7 @@ def read_pooled(
 
 def _schema_of(rows: Sequence[tuple[str, Any]], schemas: Sequence[Schema[Any]], where: str) -> Schema[Any]:
     """The schema whose mark the first record has."""
-    first = rows[0][1] if rows else None
-    fields = list(first) if isinstance(first, dict) else []
+    fields = [name for _, row in rows[:1] if isinstance(row, dict) for name in row]
     for schema in schemas:
         if schema.mark in fields:
             return schema

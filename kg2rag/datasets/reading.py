@@ -130,7 +130,9 @@ class Files:
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
         try:
-            return decode(gzip.decompress(data) if path.suffix == ".gz" else data, path.name)
+            if path.suffix == ".gz":
+                data = gzip.decompress(data)
+            return decode(data, path.name)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path.name}: cannot be unpacked: {error}. Is the file complete?") from None
 
@@ -154,14 +156,12 @@ class Files:
 
     def add_checksum(self, path: Path) -> None:
         """Record the checksum of a file, or of the files of a saved dataset."""
-        files = sorted(path.glob("*.arrow")) if path.is_dir() else [path]
-        for file in files:
+        for file in sorted(path.glob("*.arrow")) or [path]:
             self.checksums[file.name] = sha256(file)
 
-    def records(self, path: Path | Sequence[Path], model: type[R]) -> list[R]:
+    def records(self, model: type[R], *paths: Path) -> list[R]:
         """The rows of a file, or of its parts, as records of a model."""
-        paths = [path] if isinstance(path, Path) else path
-        return checked(self.rows(*paths), model, ", ".join(part.name for part in paths))
+        return checked(self.rows(*paths), model, ", ".join(path.name for path in paths))
 
     def lines(self, path: Path) -> list[str]:
         """The lines of a list of ids, stripped, empty ones left out."""
@@ -194,8 +194,9 @@ def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list
 
 
 def _place_and_id(place: str, row: Any) -> str:
-    id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
-    return f"{place} ({quote(id_)})" if id_ else place
+    if isinstance(row, dict) and (row.get("_id") or row.get("id")):
+        return f"{place} ({quote(row.get('_id') or row.get('id'))})"
+    return place
 
 
 def locate(path: Path, patterns: Iterable[str], contents: str) -> Path:
@@ -298,4 +299,6 @@ def fault(error: ValidationError) -> str:
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
     message = f"{subject}: {first['msg']}".replace(": Input should be", " must be").replace("Value error, ", "")
-    return f"{message}." if first["type"] == "value_error" else f"{message}, not {quote(first['input'])}."
+    if first["type"] == "value_error":
+        return f"{message}."
+    return f"{message}, not {quote(first['input'])}."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,7 +84,9 @@ def load(
         if questions is not None:
             raise ValueError(f"{name!r} comes with questions; {questions} goes with a folder of documents.")
         data = _load_set(name, path, choices)
-    return data if limit is None or not data.questions else data.sample(limit, seed)
+    if limit is not None and data.questions:
+        data = data.sample(limit, seed)
+    return data
 
 
 def _load_documents(name: str, questions: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
@@ -93,7 +94,9 @@ def _load_documents(name: str, questions: str | Path | None, choices: Mapping[st
         if value is not None:
             raise ValueError(f"{name} is read as documents, which have no {choice}. Leave the option out.")
     documents = from_folder(name, leave_out=questions)
-    return documents if questions is None else documents.with_questions(questions)
+    if questions is None:
+        return documents
+    return documents.with_questions(questions)
 
 
 def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | None]) -> QADataset:
@@ -105,7 +108,7 @@ def _load_set(name: str, path: str | Path | None, choices: Mapping[str, str | No
             "`kg2rag datasets get --list` names the parts that it brings."
         )
     options = spec.options(path, **choices)
-    with reading(options.path, "Are these files of the set, and whole?", ValueError) if options.path else nullcontext():
+    with reading(options.path or name, "Are these files of the set, and whole?", ValueError):
         data = spec.load(options)
     used = {"split": options.split, "setting": options.setting, "passages": options.passages}
     return replace(data, source={"loader": spec.name, **used, **data.source, "licence": spec.licence})
@@ -155,5 +158,8 @@ def describe(name: str) -> Mapping[str, object]:
     spec = resolve(name)
     fields = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
     description = {field: getattr(spec, field) for field in fields}
-    splits = ("the files decide",) if spec.splits is None else spec.splits
-    return description | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}
+    if spec.splits is None:
+        description["splits"] = ("the files decide",)
+    if spec.hub:
+        description["hub"] = spec.hub.repo
+    return description

@@ -127,9 +127,11 @@ class LoadOptions:
 
     def hub_files(self, folder: Path) -> list[Path]:
         """The files of the split in a clone of the hub's repository; empty if the folder is none."""
-        files = self.spec.hub.files if self.spec.hub else {}
-        pattern = files.get(self.split or next(iter(files), ""), "")
-        return sorted(folder.glob(pattern)) if "/" in pattern else []
+        hub = self.spec.hub or HubCopy("")
+        pattern = hub.files.get(self.split or next(iter(hub.files), ""), "")
+        if "/" not in pattern:
+            return []
+        return sorted(folder.glob(pattern))
 
     def fetch(self, repo: str, revision: str, *patterns: str) -> tuple[list[Path], str]:
         """The files of a repository of the hub, or of its local cache, that fit a pattern, and their commit.

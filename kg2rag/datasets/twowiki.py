@@ -139,7 +139,7 @@ def load_with_graph(options: LoadOptions) -> QADataset:
     files = Files()
     split = options.split or "test"
     folder = locate(options.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
-    chunks = files.records(folder / "corpus.jsonl", Chunk)
+    chunks = files.records(Chunk, folder / "corpus.jsonl")
     graphs = find_graph_files(folder)
     path = locate(folder, ["questions.jsonl"], "2wiki-kg file")
     question_ids: list[str] | None = None

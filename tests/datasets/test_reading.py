@@ -9,7 +9,7 @@ class Row(Record):
 
 
 def read(path):
-    return Files().records(path, Row)
+    return Files().records(Row, path)
 
 
 X = {"id": "1", "text": "x"}

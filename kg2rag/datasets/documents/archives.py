@@ -15,7 +15,6 @@ MAX_PART_BYTES = 50_000_000
 """Of one part unpacked: the text of some twenty books."""
 MAX_ARCHIVE_BYTES = 200_000_000
 """Of all parts that are read of one archive, unpacked."""
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 
 class Archive:
@@ -54,13 +53,11 @@ class Archive:
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """The relations of a part of an Office file: id -> (last part of the relation's type, target)."""
         folder, base = posixpath.split(name)
-        file = f"{folder}/_rels/{base}.rels" if folder else f"_rels/{base}.rels"
+        file = posixpath.join(folder, "_rels", f"{base}.rels")
         if file not in self.names:
             return {}
         targets = {}
-        for relation in self.xml(file):
-            if not isinstance(relation.tag, str):
-                continue
+        for relation in named(self.xml(file), "Relationship"):
             kind = relation.get("Type", "").rpartition("/")[2]
             target = relation.get("Target", "")
             if relation.get("TargetMode") != "External":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -62,9 +61,9 @@ class FileDocument:
 
 
 def joined_documents(documents: Sequence[FileDocument], remark: str = "") -> FileDocument:
-    """The blocks of documents one after the other, as one document."""
+    """The blocks of documents that have text, one after the other, as one document."""
     return FileDocument(
-        [block for document in documents for block in document.blocks],
+        [block for document in documents for block in document.blocks if block.text.strip()],
         source="\n".join(document.source for document in documents),
         left_out="\n".join(document.left_out for document in documents),
         remark=remark,
@@ -74,6 +73,11 @@ def joined_documents(documents: Sequence[FileDocument], remark: str = "") -> Fil
 def paragraphs(text: str) -> Iterator[Block]:
     """The paragraphs of a plain text, which blank lines divide."""
     return (Block(part.strip()) for part in re.split(r"\n\s*\n", text) if part.strip())
+
+
+def plain_document(text: str, remark: str = "") -> FileDocument:
+    """The document of a plain text."""
+    return FileDocument(list(paragraphs(text)), source=text, remark=remark)
 
 
 def one_line(text: str) -> str:
@@ -100,8 +104,3 @@ def _is_part_of_word(source: Sequence[str], place: int, text_words: Container[st
             if "".join(source[start:stop]) in text_words:
                 return True
     return False
-
-
-def most_frequent(occurrences: Iterable[str], limit: int = 3) -> str:
-    """The most frequent words, for a report."""
-    return ", ".join(word for word, _ in Counter(occurrences).most_common(limit))

@@ -98,7 +98,8 @@ def collect(
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)
     if not rows:
-        raise DataError(f"{name}: no text in {len(entries)} files ({_reasons(notes)}). Read are {', '.join(endings)}.")
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in notes.most_common(SHOWN)) or "none"
+        raise DataError(f"{name}: no text in {len(entries)} files ({reasons}). Read are {', '.join(endings)}.")
     titles, names = dict[str, list[str]](), dict[str, list[str]]()
     for entry in entries.values():
         titles |= entry.titles
@@ -117,11 +118,6 @@ def collect(
 def _corpus_of(rows: Sequence[PassageRow]) -> Corpus:
     passages = [Passage(**{field: row[field] for field in _FIELDS}) for row in rows]
     return Corpus.from_passages(passages, [row["sentences"] for row in rows])
-
-
-def _reasons(counts: Counter[str]) -> str:
-    """The most frequent reasons, for an error."""
-    return "; ".join(f"{count} × {reason}" for reason, count in counts.most_common(SHARED)) or "none"
 
 
 def _choose_titles(rows: list[PassageRow], titles: Mapping[str, list[str]]) -> None:

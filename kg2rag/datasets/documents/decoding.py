@@ -27,15 +27,10 @@ _FEW_BYTES = 20
 
 
 class Decoded(NamedTuple):
-    """A text, and the encoding that was guessed; "" where nothing was guessed."""
+    """A text, and the remark of a report on its encoding; "" where nothing was guessed."""
 
     text: str
-    guessed: str = ""
-
-    @property
-    def remark(self) -> str:
-        """What a report says of the encoding."""
-        return f"encoding guessed: {self.guessed}" if self.guessed else ""
+    remark: str = ""
 
 
 def decode_text(data: bytes, declared: str = "") -> Decoded:
@@ -67,7 +62,7 @@ def _guess(data: bytes) -> Decoded:
     damaged = text.count("\ufffd")
     valid = sum(sign > "\x7f" for sign in text) - damaged
     if "\0" not in text and valid >= damaged:
-        return Decoded(_plain_lines(text), f"UTF-8 with {damaged} damaged characters")
+        return Decoded(_plain_lines(text), f"encoding guessed: UTF-8 with {damaged} damaged characters")
     era = chardet.EncodingEra.ALL
     if damaged <= _FEW_BYTES:
         era = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
@@ -77,7 +72,7 @@ def _guess(data: bytes) -> Decoded:
     text = data.decode(encoding, "replace")
     if text[:SAMPLE_BYTES].count("\0") > len(text[:SAMPLE_BYTES]) // 100:
         raise DataError("its bytes are no text: many are zero. Save it as UTF-8.")
-    return Decoded(_plain_lines(text), encoding)
+    return Decoded(_plain_lines(text), f"encoding guessed: {encoding}")
 
 
 def _plain_lines(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg2rag.compute import Store
 from kg2rag.compute.outputs import is_output
@@ -16,14 +16,10 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
 from kg2rag.datasets.documents.readers import ENDINGS
-from kg2rag.datasets.documents.reading import FileBytes, FileEntry, read_bytes, read_entry, record_rows
+from kg2rag.datasets.documents.reading import FileBytes, FileEntry, is_table, read_bytes, read_entry, record_rows
 from kg2rag.datasets.documents.splitting import Splitter
-from kg2rag.datasets.documents.tables import TABLES, json_records, read_table
-from kg2rag.text.records import read_json
+from kg2rag.datasets.documents.tables import read_table
 from kg2rag.types import corpus_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOKENS = 200
 """Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
@@ -60,7 +56,7 @@ def from_folder(
     root = Path(path).expanduser()
     if not root.exists():
         raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
-    if not root.is_dir() and _is_table(root):
+    if not root.is_dir() and is_table(read_bytes(ListedFile(root, root.name))):
         return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
     splitter = Splitter(tokens)
     left_out = Path(leave_out).expanduser().resolve() if leave_out else None
@@ -74,11 +70,6 @@ def from_folder(
             bar.update(len(batch))
     name = name or root.resolve().stem
     return collect(name, entries, {"loader": "from_folder", "tokens": tokens}, endings=ENDINGS, n_hidden=listing.hidden)
-
-
-def _is_table(file: Path) -> bool:
-    ending = file.suffix.lower()
-    return ending in TABLES or (ending == ".json" and json_records(read_json(file)) is not None)
 
 
 def _batches(files: Sequence[ListedFile], same: dict[str, str]) -> Iterator[list[FileBytes]]:
@@ -124,7 +115,8 @@ def _read_batch(batch: Sequence[FileBytes], folder: str, splitter: Splitter, sto
 def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
     """Documents given as texts: a list, {id: text}, dicts, a frame, or documents of LangChain or LlamaIndex.
 
-    A text longer than `tokens` is divided at paragraphs and sentences. `doc_id` and `position` are kept.
+    A frame has a column `text`, perhaps `id` and `title`; all others are kept as metadata. A text longer than `tokens`
+    is divided at paragraphs and sentences. `doc_id` and `position` are kept.
 
     >>> from_texts(["Ada wrote notes.", "Charles built engines."])
     Documents('texts', Corpus(2 passages, 2 documents))
@@ -138,8 +130,3 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
         entry.rows.append(row)
         entry.divided = max(entry.divided, row.pop("divided"))
     return collect(name, entries, {"loader": "from_texts", "tokens": tokens})
-
-
-def from_frame(frame: pd.DataFrame, *, tokens: int = TOKENS, name: str = "frame") -> Documents:
-    """Documents given as a frame: a column `text`, perhaps `id` and `title`; all others are kept as metadata."""
-    return from_texts(frame, tokens=tokens, name=name)

@@ -14,7 +14,7 @@ from typing import Any
 
 import re2
 
-from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import CODE, Block, FileDocument, Link, lost_words, one_line, plain_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.text.scripts import words
 
@@ -60,8 +60,8 @@ _MANY_LOST = 0.05
 
 def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """The document of a page; its title is that of the head."""
-    declared = _CHARSET.search(data[:4000])
-    decoded = decode_text(data, declared[1].decode("ascii") if declared else "")
+    declared = next(iter(_CHARSET.findall(data[:4000])), b"")
+    decoded = decode_text(data, declared.decode("ascii"))
     return [page_document(decoded.text, decoded.remark)]
 
 
@@ -71,8 +71,7 @@ def page_document(page: str, remark: str = "") -> FileDocument:
     try:
         return _best_parse(page, source, remark)
     except RecursionError:
-        remark = "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"]))
-        return FileDocument(list(paragraphs(source)), source=source, remark=remark)
+        return plain_document(source, "; ".join(filter(None, [remark, "elements nest too deeply: read as plain text"])))
 
 
 def _best_parse(page: str, source: str, remark: str) -> FileDocument:
@@ -162,22 +161,13 @@ def _main_part(body: Any) -> Any:
 
 def _count_navigation(body: Any) -> int:
     """The number of words in what may be navigation."""
-    navigation = [
-        element
+    navigation = {
+        id(element): element
         for element in body(True)
         if element.name in ("footer", "header", "aside", "noscript") or _is_navigation(element)
-    ]
-    return sum(_count(element) for element in navigation if not _is_inside(element, navigation, body))
-
-
-def _is_inside(element: Any, candidates: list[Any], root: Any) -> bool:
-    candidate_ids = {id(candidate) for candidate in candidates}
-    for parent in element.parents:
-        if parent is root:
-            return False
-        if id(parent) in candidate_ids:
-            return True
-    return False
+    }
+    elements = [element for element in navigation.values() if navigation.keys().isdisjoint(map(id, element.parents))]
+    return sum(map(_count, elements))
 
 
 def _text_outside(body: Any, main: Any) -> str:
@@ -210,8 +200,7 @@ def _holds(element: Any, names: frozenset[str]) -> bool:
 
 
 def _classes(element: Any) -> frozenset[str]:
-    names = element.attrs.get("class", ())
-    return frozenset(names.split() if isinstance(names, str) else names)
+    return frozenset(element.attrs.get("class", ()))
 
 
 def _is_navigation(element: Any) -> bool:
@@ -247,7 +236,7 @@ def _is_menu(element: Any) -> bool:
     if element.name == "button":
         if _holds(element, _TITLES) or element.find_parent(_TITLES):
             return False
-        beside = element.parent.find(string=True, recursive=False) if element.parent else None
+        beside = element.parent.find(string=True, recursive=False)
         return size <= 2 and not (beside or "").strip()
     linked = sum(_count(link) for link in element("a"))
     return linked > _MOST_OF_LINKS * size or (element.name == "header" and size == 0)
@@ -313,5 +302,5 @@ def _cells(row: Any) -> list[Any]:
 
 
 def _links(tag: Any) -> tuple[Link, ...]:
-    anchors = [tag] if tag.name == "a" else tag("a")
-    return tuple(Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors if anchor.get("href"))
+    anchors = [element for element in (tag, *tag("a")) if element.name == "a" and element.get("href")]
+    return tuple(Link(one_line(anchor.get_text()), anchor["href"]) for anchor in anchors)

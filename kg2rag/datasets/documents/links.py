@@ -80,8 +80,7 @@ class _Pages:
         path = unquote(address.partition("?")[0])
         if not path:
             return "", ""
-        folder = "" if path.startswith("/") else posixpath.dirname(file)
-        key = _path_key(posixpath.join(folder, path.lstrip("/")))
+        key = _path_key(posixpath.join(posixpath.dirname(file), path).lstrip("/"))
         stem, ending = posixpath.splitext(key)
         page_key = stem if ending in (".html", ".htm", ".md") else key  # pages are written as .md and linked as .html
         return self._by_path.get(key) or self._by_path.get(page_key, ""), unquote(fragment)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE_FOLDERS = frozenset("node_modules bower_components __pycache__ __MACOSX site-packages venv".split())
 """Folders of programs that others wrote; a virtual environment of any name is known by its pyvenv.cfg."""
 _SPHINX_SOURCE = re.compile(r"(|.*/)_sources/(.+?)(?:\.\w+)?\.txt")  # Sphinx keeps them beside its pages
+_PAGES = (".html", ".htm")
 
 
 class ListedFile(NamedTuple):
@@ -44,19 +45,17 @@ def list_folder(root: Path, leave_out: Path | None = None) -> Listing:
             place = place_of(folder.relative_to(root))
             listed.append(ListedFile(folder, place, f"the folder cannot be read: {error}"))
         hidden += sum(name.startswith(".") for name in (*names, *files))
-        listed += _listed(folder, names, root, top, is_folder=True)
-        listed += _listed(folder, files, root, top, is_folder=False)
-    listed = [file for file in listed if leave_out is None or _resolved(file.path) != leave_out]
+        listed += _listed(folder, [*names, *files], root, top)
+    listed = [file for file in listed if leave_out is None or os.path.realpath(file.path) != str(leave_out)]
     listed.sort(key=lambda file: file.path.parts)
     return Listing(_mark_sources(listed), hidden)
 
 
-def _listed(folder: Path, names: list[str], root: Path, top: Path, *, is_folder: bool) -> Iterator[ListedFile]:
+def _listed(folder: Path, names: Sequence[str], root: Path, top: Path) -> Iterator[ListedFile]:
     """The entries of a folder that are not hidden; of its folders only those that are not read."""
-    for name in names:
-        path = folder / name
-        reason = "" if name.startswith(".") else _reason(path, top, is_folder=is_folder)
-        if not name.startswith(".") and (reason or not is_folder):
+    for path in [folder / name for name in names if not name.startswith(".")]:
+        reason = _reason(path, top)
+        if reason or not path.is_dir():
             yield ListedFile(path, place_of(path.relative_to(root)), reason)
 
 
@@ -79,48 +78,43 @@ def _is_environment(folder: Path) -> bool:
     return os.path.lexists(folder / "pyvenv.cfg")
 
 
-def _resolved(path: Path) -> Path | None:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return None
-
-
-def _reason(path: Path, top: Path, *, is_folder: bool) -> str:
+def _reason(path: Path, top: Path) -> str:
     """Why a path is not read by its kind; "" for a plain file and a plain folder."""
     try:
+        if path.is_symlink():
+            return _reason_of_link(path.resolve(), top)
         kind = path.lstat().st_mode
-        if stat.S_ISLNK(kind):
-            return _reason_of_link(path.resolve(), top, is_folder=is_folder)
     except (OSError, RuntimeError) as error:
         return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-    if is_folder:
-        is_package = path.name in PACKAGE_FOLDERS or _is_environment(path)
-        return "a folder of installed packages" if is_package else ""
-    return "" if stat.S_ISREG(kind) else "no regular file"
+    if stat.S_ISREG(kind):
+        return ""
+    if not stat.S_ISDIR(kind):
+        return "no regular file"
+    if path.name in PACKAGE_FOLDERS or _is_environment(path):
+        return "a folder of installed packages"
+    return ""
 
 
-def _reason_of_link(target: Path, top: Path, *, is_folder: bool) -> str:
+def _reason_of_link(target: Path, top: Path) -> str:
     if not target.exists():
         return "a link that leads nowhere"
     if not target.is_relative_to(top):
         return "a link that leads out of the folder"
-    return "a link to a folder" if is_folder else ""
+    if target.is_dir():
+        return "a link to a folder"
+    return ""
 
 
 def _mark_sources(files: list[ListedFile]) -> list[ListedFile]:
     """The files, Sphinx's sources among them with the reason that their pages are read."""
-    places = {file.place for file in files if not file.reason}
-    return [_without_sources(file, places) for file in files]
-
-
-def _without_sources(file: ListedFile, places: set[str]) -> ListedFile:
-    source = _SPHINX_SOURCE.fullmatch(file.place)
-    if source and not file.reason:
-        pages = {f"{source[1]}{source[2]}{ending}" for ending in (".html", ".htm")}
-        if pages & places:
-            return file._replace(reason="the sources of HTML pages that are read")
-    return file
+    pages = {file.place.rpartition(".")[0] for file in files if file.path.suffix in _PAGES and not file.reason}
+    marked = list[ListedFile]()
+    for file in files:
+        source = _SPHINX_SOURCE.fullmatch(file.place)
+        if source and f"{source[1]}{source[2]}" in pages:
+            file = file._replace(reason="the sources of HTML pages that are read")
+        marked.append(file)
+    return marked
 
 
 def place_of(path: Path) -> str:

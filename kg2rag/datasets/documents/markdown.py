@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from html import escape, unescape
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
@@ -29,6 +30,7 @@ FRONT_MATTER_LINES = 1_000
 MAX_NESTING = 100
 """Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
 _BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
+_FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",)}
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -88,15 +90,14 @@ def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: A
 def markdown_document(text: str) -> FileDocument:
     """The document of a page given as text."""
     front = split_front_matter(text)
-    title = front.fields.get("title")
-    title_blocks = [Block(one_line(title), 1)] if isinstance(title, str) and title.strip() else []
+    title = one_line(str(front.fields.get("title") or ""))
     tokens = _parse(front.body)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, left_out = tree_blocks(tree)
     names = front.fields.get("aliases") or ()
     aliases = [names] if isinstance(names, str) else [str(alias) for alias in names if isinstance(alias, str)]
     return FileDocument(
-        [*title_blocks, *blocks],
+        [block for block in (Block(title, 1), *blocks) if block.text],
         source=f"{front.text}\n{visible_text(front.body)}",
         left_out=f"{front.text}\n{left_out}",
         names=tuple(aliases),
@@ -111,9 +112,7 @@ def split_front_matter(text: str) -> FrontMatter:
     start = _BEFORE_FRONT_MATTER.match(text).end()  # type: ignore[union-attr]
     lines = text[start : start + 200_000].split("\n", FRONT_MATTER_LINES)
     mark = lines[0].rstrip()
-    if mark not in ("---", "+++"):
-        return FrontMatter({}, "", text)
-    ends = (mark, "...") if mark == "---" else (mark,)
+    ends = _FRONT_MATTER_ENDS.get(mark, ())
     stop = next((row for row, line in enumerate(lines[1:], start=1) if line.rstrip() in ends), None)
     if stop is None:
         return FrontMatter({}, "", text)
@@ -158,8 +157,7 @@ def _render_container(self: Any, tokens: Sequence[Token], index: int, options: A
     """A container as a `div` that begins with its title."""
     if tokens[index].nesting != 1:
         return "</div>\n"
-    title = _container_title(tokens[index].info.strip())
-    return f"<div><p>{escape(title)}</p>\n" if title else "<div>\n"
+    return f"<div><p>{escape(_container_title(tokens[index].info.strip()))}</p>\n"
 
 
 def _container_title(info: str) -> str:
@@ -209,10 +207,12 @@ def _show_wiki_links(tokens: Iterable[Token]) -> None:
 
 def _expand_directive(token: Token) -> list[Token]:
     """A fence of MyST that holds prose, as the tokens of its prose; any other with its title before it."""
-    directive = _DIRECTIVE.fullmatch(token.info.strip()) if token.type == "fence" else None
+    if token.type != "fence":
+        return [token]
+    directive = _DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1].lower() in _CODE_DIRECTIVES:
         title = _QUOTED_TITLE.search(token.info)
-        if title and token.type == "fence":
+        if title:
             token.content = f"{title[1]}\n{token.content}"
         return [token]
     lines = token.content.split("\n")
@@ -223,17 +223,11 @@ def _expand_directive(token: Token) -> list[Token]:
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
     """The tags of HTML that the page closes as often as it opens them."""
-    opened = Counter[str]()
-    for piece in pieces:
-        for end, name, attributes in _TAG.findall(_COMMENT.sub("", piece)):
-            opened[name.lower()] += _change_of_open_tags(end, attributes)
-    return frozenset(name for name, count in opened.items() if count == 0 and name in _HTML_TAGS)
-
-
-def _change_of_open_tags(end: str, attributes: str) -> int:
-    if attributes.endswith("/"):
-        return 0
-    return -1 if end else 1
+    tags = list(chain.from_iterable(_TAG.findall(_COMMENT.sub("", piece)) for piece in pieces))
+    opened = Counter(name.lower() for end, name, attributes in tags if not end and not attributes.endswith("/"))
+    ended = Counter(name.lower() for end, name, _ in tags if end)
+    names = _HTML_TAGS & {name.lower() for _, name, _ in tags}
+    return frozenset(name for name in names if opened[name] == ended[name])
 
 
 def _safe_html(html: str, closed: frozenset[str]) -> str:

@@ -85,8 +85,6 @@ def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int6
 
 def _similarity(runs: Runs, rows: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
-    if not len(rows):
-        return np.zeros(0)
     sizes = np.diff(runs.indptr)
     similarities = np.empty(len(rows))
     for start in range(0, len(rows), 50_000):

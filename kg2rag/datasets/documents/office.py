@@ -19,8 +19,10 @@ from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_d
 _HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
 _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
 """Element -> the text that it stands for."""
+_SLIDE_TITLES = ("title", "ctrTitle")
 _HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
+_LEVEL_OF_NAME = {"title": 1, **{f"heading{level}": level for level in range(1, 10)}}
 _MAX_STYLES = 20  # of a chain of styles based on each other
 
 _DRAWINGS = ("chart", "diagramData")
@@ -67,8 +69,8 @@ def _chart_names(root: Any) -> list[str]:
 
 
 def _main_part(archive: Archive, default: str) -> str:
-    main = [target for kind, target in archive.relations("").values() if kind == "officeDocument"]
-    return main[0] if main and main[0] in archive.names else default
+    targets = [target for kind, target in archive.relations("").values() if kind == "officeDocument"]
+    return next((target for target in targets if target in archive.names), default)
 
 
 def _word_levels(archive: Archive) -> Levels:
@@ -98,8 +100,7 @@ def _word_levels(archive: Archive) -> Levels:
 
 
 def _child_value(element: Any, name: str) -> str:
-    child = next(iter(element.iterchildren(f"{{*}}{name}")), None)
-    return "" if child is None else attribute(child, "val")
+    return next((attribute(child, "val") for child in element.iterchildren(f"{{*}}{name}")), "")
 
 
 def _outline_level(element: Any) -> int:
@@ -113,11 +114,7 @@ def _outline_level(element: Any) -> int:
 
 def _level_of_name(name: str) -> int:
     """The level that a style's name says: "Title" is 1, "heading 2" is 2."""
-    folded = name.casefold().replace(" ", "").replace("_20_", "")
-    if folded == "title":
-        return 1
-    number = folded.removeprefix("heading")
-    return int(number) if folded.startswith("heading") and number.isdigit() and 0 < int(number) < 10 else 0
+    return _LEVEL_OF_NAME.get(name.casefold().replace(" ", "").replace("_20_", ""), 0)
 
 
 def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -136,14 +133,13 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
         return FileDocument([])
     roots = [archive.xml(slide), *_related(archive, relations, "notesSlide", *_DRAWINGS)]
     targets = {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"}
-    walker = _Walker(partial(_slide_level, is_first=number == 1), targets)
+    walker = _Walker(partial(_slide_level, title_level=min(number, 2)), targets)
     document = _document_of(roots, walker)
     return replace(document, blocks=[block._replace(page=number, last_page=number) for block in document.blocks])
 
 
 def _relation_id(element: Any) -> str:
-    ids = [value for key, value in element.attrib.items() if key.endswith("relationships}id")]
-    return ids[0] if ids else ""
+    return next((value for key, value in element.attrib.items() if key.endswith("relationships}id")), "")
 
 
 def _numbered(archive: Archive) -> list[str]:
@@ -151,13 +147,10 @@ def _numbered(archive: Archive) -> list[str]:
     return sorted(slides, key=lambda part: (len(part), part))
 
 
-def _slide_level(paragraph: Any, *, is_first: bool) -> int:
-    """1 for the title of the first slide, 2 for those of others."""
+def _slide_level(paragraph: Any, *, title_level: int) -> int:
+    """The level of a slide's title: 1 on the first slide, 2 on others; 0 for other text."""
     for shape in paragraph.iterancestors("{*}sp"):
-        kinds = {attribute(place, "type") for place in named(shape, "ph")}
-        if not kinds & {"title", "ctrTitle"}:
-            return 0
-        return 1 if is_first else 2
+        return title_level * any(attribute(place, "type") in _SLIDE_TITLES for place in named(shape, "ph"))
     return 0
 
 
@@ -302,7 +295,9 @@ class _Paragraph:
     def _target(self, child: Any, kind: str) -> str:
         if kind == "hyperlink":
             return self.targets.get(_relation_id(child), "") or attribute(child, "anchor")
-        return attribute(child, "href") if kind == "a" else ""
+        if kind == "a":
+            return attribute(child, "href")
+        return ""
 
 
 def _is_shown(element: Any) -> bool:

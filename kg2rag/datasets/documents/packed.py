@@ -5,7 +5,7 @@ from __future__ import annotations
 import mailbox
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from email import message_from_bytes, policy
@@ -21,7 +21,7 @@ from kg2rag.datasets.documents.blocks import (
     joined_documents,
     lost_words,
     one_line,
-    paragraphs,
+    plain_document,
 )
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
@@ -31,6 +31,7 @@ from kg2rag.text.scripts import words
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Of one output of a notebook's cell; what is longer is a table or a log, and is left out."""
+_PART_READERS: Mapping[str, Callable[[str], FileDocument]] = {"text/html": page_document}
 _HEADERS = ("From", "To", "Cc", "Date")
 _OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")
 
@@ -84,8 +85,7 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
 
 
 def _listing(text: str) -> FileDocument:
-    blocks = [Block(text.strip("\n"), kind=CODE)] if text.strip() else []
-    return FileDocument(blocks, source=text)
+    return FileDocument([Block(text.strip("\n"), kind=CODE)], source=text)
 
 
 def _joined(text: Any) -> str:
@@ -129,8 +129,7 @@ def _header_page(message: Any, level: int) -> FileDocument:
     """Subject, sender, receivers and date."""
     subject = one_line(str(message.get("Subject", "")))
     headers = [f"{header}: {one_line(str(message[header]))}" for header in _HEADERS if message[header]]
-    blocks = [Block(subject, level)] if subject else []
-    blocks += [Block("\n".join(headers))] if headers else []
+    blocks = [Block(subject, level), Block("\n".join(headers))]
     return FileDocument(blocks, source="\n".join([subject, *headers]))
 
 
@@ -143,11 +142,12 @@ def _part_pages(part: Any) -> Iterator[FileDocument]:
         yield from _part_pages(message)
     elif part.is_multipart():
         pages = [joined_documents(list(_part_pages(subpart))) for subpart in part.iter_parts()]
-        yield from [_longest(pages)] if kind == "multipart/alternative" else pages
+        if kind == "multipart/alternative":
+            pages = [_longest(pages)]
+        yield from pages
     elif not _is_attached(part):
-        text = _content(part)
-        is_html = kind == "text/html"
-        yield page_document(text) if is_html else FileDocument(list(paragraphs(text)), source=text)
+        read = _PART_READERS.get(kind, plain_document)
+        yield read(_content(part))
 
 
 def _longest(pages: list[FileDocument]) -> FileDocument:
@@ -176,7 +176,7 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     package = archive.xml(rootfiles[0])
     pages = [page for part in _spine(package, rootfiles[0]) for page in read_html(archive.read(part))]
     titles = [one_line("".join(element.itertext())) for element in named(package, "title")]
-    headings = [Block(title, 1) for title in titles[:1] if title]
+    headings = [Block(title, 1) for title in titles[:1]]
     return [joined_documents([FileDocument(headings), *pages])]
 
 

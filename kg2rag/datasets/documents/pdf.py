@@ -56,8 +56,10 @@ def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
     outline = dict[tuple[int, str], int]()
     for entry in document.get_toc():
         target = entry.get_dest()
-        page = target.get_index() if target is not None else None
-        outline[-1 if page is None else page, line_key(entry.get_title())] = entry.level + 1
+        page = -1
+        if target is not None and target.get_index() is not None:
+            page = target.get_index()
+        outline[page, line_key(entry.get_title())] = entry.level + 1
     return outline
 
 
@@ -158,7 +160,8 @@ class _LineJoiner:
 
     def add_page(self, lines: Sequence[tuple[str, int]], page: int) -> None:
         """Add the lines of a page, each with its level as a heading."""
-        width = _third_quartile([len(line) for line, _ in lines])
+        widths = sorted(len(line) for line, _ in lines)
+        width = next(iter(widths[len(widths) * 3 // 4 :]), 0)
         for line, level in lines:
             if level or not line or _BULLET.match(line):
                 self.end_paragraph()
@@ -195,14 +198,10 @@ class _LineJoiner:
         if self._in_contents:
             self.left_out.append(line)
             return
-        previous = self.blocks[-1] if self.blocks else None
-        if self.by_lines and previous is not None and previous.level == level and not line[:1].isdigit():
+        follows_heading = self.by_lines and bool(self.blocks) and self.blocks[-1].level == level
+        if follows_heading and not line[:1].isdigit():
             line = f"{self.blocks.pop().text} {line}"  # a heading of two lines
         self.blocks.append(Block(line, level, page=page, last_page=page))
-
-
-def _third_quartile(widths: list[int]) -> int:
-    return sorted(widths)[len(widths) * 3 // 4] if widths else 0
 
 
 def _running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
@@ -223,8 +222,8 @@ def _edges(pages: Sequence[Sequence[str]]) -> Mapping[str, list[tuple[int, int]]
     """The letters of a line -> the (page, row) where it begins or ends a page."""
     places = defaultdict[str, list[tuple[int, int]]](list)
     for number, lines in enumerate(pages):
-        for row in {0, len(lines) - 1} if lines else ():
-            if lines[row].strip():
+        for row in {0, len(lines) - 1}:
+            if lines and lines[row].strip():
                 places[line_key(lines[row])].append((number, row))
     return places
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 from functools import cache
 
-from kg2rag.datasets.documents.blocks import FileDocument, paragraphs
+from kg2rag.datasets.documents.blocks import FileDocument, plain_document
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document
 from kg2rag.text.records import DataError
@@ -84,7 +84,7 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     decoded = decode_text(data)
     if len(data) <= MAX_MARKUP_BYTES and looks_like_rst(decoded.text):
         return [_markup_document(decoded.text, "rst", decoded.remark)]
-    return [FileDocument(list(paragraphs(decoded.text)), source=decoded.text, remark=decoded.remark)]
+    return [plain_document(*decoded)]
 
 
 def looks_like_rst(text: str) -> bool:
@@ -105,21 +105,21 @@ def read_markup(data: bytes, name: str) -> list[FileDocument]:
 
 
 def _markup_document(text: str, kind: str, remark: str) -> FileDocument:
-    rewritten, unread = text, 0
+    rewritten = text
     for pattern, replacement in _REWRITTEN.get(kind, ()):
-        rewritten, count = pattern.subn(replacement, rewritten)
-        unread += count if not replacement else 0
+        rewritten = pattern.sub(replacement, rewritten)
     try:
         page, warnings = _pandoc(rewritten, kind)
     except DataError as error:
         if kind in ("rtf", "fb2", "opml"):
             raise
-        remark = "; ".join(filter(None, [remark, f"read as plain text: {error}"]))
-        return FileDocument(list(paragraphs(text)), source=text, remark=remark)
+        return plain_document(text, "; ".join(filter(None, [remark, f"read as plain text: {error}"])))
     document = page_document(_INTERPRETED.sub(_interpreted_text, page))
     shown, left_out = _shown_text(text, kind)
-    unread += len(_UNREAD.findall(warnings))
-    remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts" if unread else ""]))
+    removed = [pattern for pattern, replacement in _REWRITTEN.get(kind, ()) if not replacement]
+    unread = len(_UNREAD.findall(warnings)) + sum(len(pattern.findall(text)) for pattern in removed)
+    if unread:
+        remark = "; ".join(filter(None, [remark, f"pandoc left out {unread} parts"]))
     return FileDocument(document.blocks, source=shown, left_out=f"{document.left_out}\n{left_out}", remark=remark)
 
 
@@ -169,6 +169,6 @@ def _pandoc(text: str, kind: str) -> tuple[str, str]:
         raise DataError(f"pandoc needs more than {TIMEOUT_SECONDS} seconds for it.") from None
     messages = done.stderr.decode("utf-8", "replace")
     if done.returncode:
-        last = messages.strip().split("\n")[0][:200] if messages.strip() else f"it ended with {done.returncode}"
-        raise DataError(f"pandoc cannot read it ({last}).")
+        reason = messages.strip() or f"it ended with {done.returncode}"
+        raise DataError(f"pandoc cannot read it ({reason.splitlines()[0][:200]}).")
     return done.stdout.decode("utf-8", "replace"), messages

@@ -39,11 +39,9 @@ MAX_RECORDS_BYTES = 64_000_000
 """Of a table or mailbox, which holds many documents."""
 MAX_PDF_BYTES = 512_000_000
 """Of files that hold pictures beside their text."""
-_WITH_PICTURES = (".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub")
-
-
-def max_bytes(ending: str) -> int:
-    """The size of a file of that kind that is read at most."""
-    if ending in _WITH_PICTURES:
-        return MAX_PDF_BYTES
-    return MAX_RECORDS_BYTES if ending in (*TABLES, ".json", ".mbox") else MAX_TEXT_BYTES
+MAX_BYTES: Mapping[str, int] = {
+    **dict.fromkeys(ENDINGS, MAX_TEXT_BYTES),
+    **dict.fromkeys((*TABLES, ".json", ".mbox"), MAX_RECORDS_BYTES),
+    **dict.fromkeys((".pdf", ".docx", ".docm", ".pptx", ".pptm", ".odt", ".odp", ".epub"), MAX_PDF_BYTES),
+}
+"""Ending -> the size of a file that is read at most."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, lost_words, most_frequent, one_line, paragraphs
+from kg2rag.datasets.documents.blocks import Block, lost_words, one_line, paragraphs
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.listing import ListedFile
-from kg2rag.datasets.documents.readers import READERS, max_bytes
+from kg2rag.datasets.documents.readers import MAX_BYTES, READERS
 from kg2rag.datasets.documents.splitting import PassageRow, Splitter
 from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
 from kg2rag.text.records import DataError, quote
@@ -87,10 +87,10 @@ def read_bytes(file: ListedFile) -> FileBytes:
     ending = file.path.suffix.lower()
     if file.reason:
         return FileBytes(file.place, ending, reason=file.reason)
-    if ending not in READERS and ending not in TABLES:
+    if ending not in MAX_BYTES:
         kind = Path(file.place).suffix or "without an ending"
         return FileBytes(file.place, ending, reason=f"files {kind} are not read")
-    limit = max_bytes(ending)
+    limit = MAX_BYTES[ending]
     try:
         if file.path.stat().st_size > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
@@ -186,7 +186,8 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
         return entry
     if entry.lost > MANY_LOST * entry.words:
-        remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {most_frequent(lost)}")
+        examples = ", ".join(list(dict.fromkeys(lost))[:3])
+        remarks.append(f"{entry.lost} of {entry.words} words are in no passage, such as {examples}")
     entry.remark = "; ".join(remarks)
     return entry
 
@@ -225,7 +226,7 @@ def _titles(title: str, blocks: Sequence[Block], place: str, folder: str) -> lis
     title = one_line(title)
     if not title or len(title) > TITLE_CHARACTERS or _MANUAL_HEADING.match(title):
         return [by_name]
-    following = [blocks[0].text] if blocks and blocks[0].level and len(blocks[0].text) <= TITLE_CHARACTERS else []
+    following = [block.text for block in blocks[:1] if block.level and len(block.text) <= TITLE_CHARACTERS]
     return [title, *following, by_name]
 
 

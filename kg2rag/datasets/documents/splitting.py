@@ -180,10 +180,7 @@ def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata:
 
 def _place(headings: Sequence[str], blocks: Sequence[Block]) -> dict[str, Any]:
     """Where a passage stands in its document: its headings and pages, if there are any."""
-    place: dict[str, Any] = {"headings": list(headings)} if headings else {}
     pages = {page for block in blocks for page in (block.page, block.last_page) if page}
-    if pages:
-        place["page"] = min(pages)
-    if len(pages) > 1:
-        place["last_page"] = max(pages)
-    return place
+    first, last = min(pages, default=0), max(pages, default=0)
+    place = {"headings": list(headings), "page": first, "last_page": last * (last > first)}
+    return {name: value for name, value in place.items() if value}
