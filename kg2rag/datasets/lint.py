@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,8 +104,9 @@ def _question_checks(data: QADataset) -> Iterator[Check]:
 
 
 def _answer_checks(data: QADataset) -> Iterator[Check]:
-    yes_no = [question.id for question in data.questions if _is_yes_no(question)]
-    factual = _answered_by_text(data.questions)
+    answered = [question for question in data.questions if question.answers]
+    yes_no = (question.id for question in filter(_is_yes_no, answered))
+    factual = list(filterfalse(_is_yes_no, answered))
     repeating = (question.id for question in factual if _has_answer(normalise(question.text), question))
     yield "questions that contain their answer", "note", repeating
     yield "questions answered yes or no", "note", yes_no
@@ -114,13 +115,8 @@ def _answer_checks(data: QADataset) -> Iterator[Check]:
     yield "questions whose answer stands in no gold passage", "note", elsewhere
 
 
-def _answered_by_text(questions: Sequence[Question]) -> list[Question]:
-    """The questions with an answer other than yes and no."""
-    return [question for question in questions if question.answers and not _is_yes_no(question)]
-
-
 def _is_yes_no(question: Question) -> bool:
-    return bool(question.answers) and normalise(question.answers[0]) in ("yes", "no")
+    return normalise(question.answers[0]) in ("yes", "no")
 
 
 def _gold_text(data: QADataset, question: Question) -> str:

@@ -147,10 +147,12 @@ class Files:
                 self.add_checksum(path)
                 lines = read_delimited(path, delimiter_of(path) if kind == "csv" else "\t")
                 yield from ((f"{path.name}, line {number}", row) for number, row in lines)
-            elif path.is_dir() or kind in ("arrow", "parquet"):
+            elif kind == "parquet":
                 self.add_checksum(path)
-                rows = _parquet_rows(path) if kind == "parquet" else _saved_rows(path)
-                yield from _numbered(path, rows)
+                yield from _numbered(path, read_parquet(path).to_pylist())
+            elif path.is_dir() or kind == "arrow":
+                self.add_checksum(path)
+                yield from _numbered(path, _saved_rows(path))
             else:
                 yield from _json_rows(path, self.text(path))
 
@@ -248,14 +250,6 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(rows, list):
         raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
     yield from _numbered(path, rows)
-
-
-def _parquet_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = read_parquet(path).to_pylist()
-    except DataError as error:
-        raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
-    return rows
 
 
 def is_saved(path: Path) -> bool:

@@ -7,6 +7,7 @@ Central European or Macintosh ones.
 from __future__ import annotations
 
 import codecs
+import re
 from typing import NamedTuple
 
 from kg2rag.text.records import DataError
@@ -18,12 +19,16 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE_BYTES = 200_000
-"""Bytes that the guess reads."""
+SAMPLE_BYTES, MOST_GUESSES = 200_000, 5
+"""Bytes that the guess reads, and encodings among which it chooses."""
 
 
 _FEW_BYTES = 20
 """Bytes beyond ASCII up to which those of DOS and of old Macintoshes cannot be told from those of the web."""
+_SEVEN_BITS = ("iso-2022", "hz", "utf-7")
+"""Encodings whose bytes are ASCII, and so valid UTF-8; files in ISO 2022 have escape sequences."""
+_CONTROLS = re.compile("[\x80-\x84\x86-\x9f]")
+"""Characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
 
 
 class Decoded(NamedTuple):
@@ -41,38 +46,60 @@ def decode_text(data: bytes, declared: str = "") -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return Decoded(_plain_lines(data.decode(encoding, "replace")))
-    has_zeros = b"\0" in data[:SAMPLE_BYTES]
-    for encoding in ("utf-8", declared):
-        if encoding and not has_zeros and (text := _strictly(data, encoding)) is not None:
+    for encoding in _encodings(data, declared):
+        text = _strictly(data, encoding)
+        if text is not None:
             return Decoded(_plain_lines(text))
-    return _guess(data)
+    return _guess(data, declared)
+
+
+def _encodings(data: bytes, declared: str) -> list[str]:
+    """The encodings that are tried before a guess."""
+    if b"\0" in data[:SAMPLE_BYTES]:
+        return []
+    if declared.lower().startswith(_SEVEN_BITS):
+        return [declared, "utf-8"]
+    if b"\x1b$" in data:
+        return ["iso2022_jp_2", "iso2022_kr", "utf-8"]
+    return ["utf-8", declared]
 
 
 def _strictly(data: bytes, encoding: str) -> str | None:
+    """The text in an encoding; None where it has other bytes, or letters that the encoding lacks."""
     try:
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return None
+    if encoding != "utf-8" and _CONTROLS.search(text):
+        return None
+    return text
 
 
-def _guess(data: bytes) -> Decoded:
-    import chardet
-
+def _guess(data: bytes, declared: str) -> Decoded:
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     valid = sum(sign > "\x7f" for sign in text) - damaged
     if "\0" not in text and valid >= damaged:
         return Decoded(_plain_lines(text), f"encoding guessed: UTF-8 with {damaged} damaged characters")
-    era = chardet.EncodingEra.ALL
-    if damaged <= _FEW_BYTES:
-        era = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
-    encoding = chardet.detect(data[:SAMPLE_BYTES], encoding_era=era)["encoding"]
-    if encoding is None:
-        raise DataError("its bytes are no text in any encoding. Save it as UTF-8.")
-    text = data.decode(encoding, "replace")
-    if text[:SAMPLE_BYTES].count("\0") > len(text[:SAMPLE_BYTES]) // 100:
-        raise DataError("its bytes are no text: many are zero. Save it as UTF-8.")
-    return Decoded(_plain_lines(text), f"encoding guessed: {encoding}")
+    sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")  # chardet trusts what a page declares
+    for encoding in _likely_encodings(sample, of_the_web=damaged <= _FEW_BYTES)[:1]:
+        text = data.decode(encoding, "replace")
+        if text[:SAMPLE_BYTES].count("\0") <= len(text[:SAMPLE_BYTES]) // 100:
+            return Decoded(_plain_lines(text), f"encoding guessed: {encoding}")
+    raise DataError("its bytes are no text in any encoding. Save it as UTF-8.")
+
+
+def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
+    """The encodings of a sample, the likeliest first: by chardet, those in which no control characters stand first."""
+    from chardet import EncodingEra, detect_all
+
+    era = EncodingEra.ALL
+    if of_the_web:
+        era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
+    encodings = [str(guess["encoding"]) for guess in detect_all(sample, encoding_era=era) if guess["encoding"]]
+    return sorted(
+        encodings[:MOST_GUESSES], key=lambda encoding: bool(_CONTROLS.search(sample.decode(encoding, "replace")))
+    )
 
 
 def _plain_lines(text: str) -> str:

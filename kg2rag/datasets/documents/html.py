@@ -181,13 +181,9 @@ def _remove_navigation(main: Any, left_out: list[str]) -> None:
     menus = [element for element in elements if _may_be_menu(element) and _is_menu(element)]
     navigation = [element for element in elements if _is_navigation(element) or _is_furniture(element)]
     for element in [*navigation, *menus]:
-        if not element.decomposed and not _holds_content(element, half):
+        if not element.decomposed and not _holds(element, _CONTENT) and _count(element) <= half:
             left_out.append(element.get_text(" "))
             element.decompose()
-
-
-def _holds_content(element: Any, n_words: float) -> bool:
-    return _holds(element, _CONTENT) or _count(element) > n_words
 
 
 def _named(element: Any, names: frozenset[str]) -> list[Any]:

@@ -27,9 +27,6 @@ COMPARED = 4
 
 RUN_WORDS = 5
 
-Runs = Any
-"""(n_passages, 2^24) sparse: the runs of five words that a passage has."""
-
 
 def near_duplicates(corpus: Corpus) -> pd.DataFrame:
     """Passages that nearly repeat an earlier one: passage, of, similarity; each once, with the first like it."""
@@ -59,8 +56,11 @@ def _runs(text: str) -> list[str]:
     return [" ".join(text_words[start : start + RUN_WORDS]) for start in range(len(text_words) - RUN_WORDS + 1)]
 
 
-def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of rows (later, earlier) that share a band: each row with the first few of its bucket."""
+def _candidates(runs: Any) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs of rows (later, earlier) that share a band: each row with the first few of its bucket.
+
+    `runs` : (n_passages, 2^24), sparse: the runs of five words that a passage has.
+    """
     starts = runs.indptr[:-1]
     random = np.random.default_rng(0)
     for _ in range(BANDS):
@@ -83,7 +83,7 @@ def _candidates(runs: Runs) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int6
             yield order[followers], order[first[followers] + step]
 
 
-def _similarity(runs: Runs, rows: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
+def _similarity(runs: Any, rows: NDArray[np.int64], partners: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard similarity of the runs of pairs of rows, (n_pairs,)."""
     sizes = np.diff(runs.indptr)
     similarities = np.empty(len(rows))

@@ -161,7 +161,7 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
     titles = _title_styles(root)
     walker = _Walker(lambda paragraph: _opendocument_level(paragraph, titles), {})
     objects = [archive.xml(part) for part in archive.names if part.endswith("/content.xml")]
-    bodies = list(chain.from_iterable(map(_bodies, [root, *objects])))
+    bodies = list(chain.from_iterable(list(named(part, "body")) or [part] for part in [root, *objects]))
     blocks = list(chain.from_iterable(_body_blocks(body, walker) for body in bodies))
     changes = [_itertext(change) for body in bodies for change in named(body, "tracked-changes")]
     return [FileDocument(blocks, source="\n".join(map(_itertext, bodies)), left_out="\n".join(changes))]
@@ -170,10 +170,6 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
 def _title_styles(root: Any) -> set[str]:
     styles = {attribute(style, "name"): attribute(style, "parent-style-name") for style in named(root, "style")}
     return {name for name, parent in styles.items() if _level_of_name(parent) == 1}
-
-
-def _bodies(root: Any) -> list[Any]:
-    return list(named(root, "body")) or [root]
 
 
 def _body_blocks(body: Any, walker: _Walker) -> list[Block]:

@@ -232,11 +232,8 @@ def _repeats_as_head(lines: Sequence[tuple[int, str]]) -> bool:
     """Whether lines with the same letters, each with its page, are a running head."""
     if len({number for number, _ in lines}) < RUNNING_HEAD_PAGES:
         return False
-    return _numbers_count_pages(lines) and not any(_is_sentence(line) for _, line in lines)
-
-
-def _is_sentence(line: str) -> bool:
-    return bool(_ENDS.search(line.strip())) and len(line.split()) > 2
+    has_sentence = any(_ENDS.search(line.strip()) and len(line.split()) > 2 for _, line in lines)
+    return not has_sentence and _numbers_count_pages(lines)
 
 
 def _numbers_count_pages(lines: Sequence[tuple[int, str]]) -> bool:

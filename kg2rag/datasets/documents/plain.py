@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
 
 from kg2rag.datasets.documents.blocks import FileDocument, plain_document
 from kg2rag.datasets.documents.decoding import decode_text
@@ -150,17 +149,12 @@ def _shown_text(text: str, kind: str) -> tuple[str, str]:
     return _MARKUP[kind].sub(" ", text), left_out
 
 
-@cache
-def _pandoc_path() -> str:
-    import pypandoc
-
-    return str(pypandoc.get_pandoc_path())
-
-
 def _pandoc(text: str, kind: str) -> tuple[str, str]:
     """A text as a page of HTML, and pandoc's warnings."""
+    from pypandoc import get_pandoc_path
+
     options = ["--sandbox", "--standalone", "--syntax-highlighting=none", "--wrap=none", "--metadata=pagetitle= "]
-    command = [_pandoc_path(), "-f", kind, "-t", "html", *options, "+RTS", MEMORY, "-RTS"]
+    command = [get_pandoc_path(), "-f", kind, "-t", "html", *options, "+RTS", MEMORY, "-RTS"]
     try:
         done = subprocess.run(  # noqa: S603
             command, input=text.encode("utf-8", "replace"), capture_output=True, timeout=TIMEOUT_SECONDS, check=False

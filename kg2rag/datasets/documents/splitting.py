@@ -136,7 +136,7 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block
     orphans = list[Block]()  # headings that have nothing below them
     is_bare = False  # the last heading has nothing below it so far
     for block in blocks:
-        level = _heading_level(block)
+        level = block.level * (len(block.text) <= HEADING_CHARACTERS)
         if not level:
             section += [*orphans, block._replace(level=0)]
             orphans = []
@@ -154,10 +154,6 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[Block], list[Block
     section += orphans
     if section:
         yield path, section
-
-
-def _heading_level(block: Block) -> int:
-    return block.level if len(block.text) <= HEADING_CHARACTERS else 0
 
 
 def _row(title: str, headings: Sequence[str], blocks: Sequence[Block], metadata: Mapping[str, Any]) -> PassageRow:

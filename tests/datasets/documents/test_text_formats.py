@@ -28,6 +28,7 @@ RUSSIAN = "Паром Галина отправляется в полдень и
         (RUSSIAN, "cp1251"),
         (RUSSIAN, "koi8-r"),
         ("フェリーは正午に港を出発します。東京の船会社が運航しています。", "shift_jis"),
+        ("フェリーは正午に港を出発します。", "iso2022_jp"),
         ("渡轮中午离开港口。票价九元。船长是马立克。", "gb18030"),
     ],
 )
@@ -49,6 +50,29 @@ def test_a_guessed_encoding_is_said(read):
 @pytest.mark.parametrize("text", ["Größe über alles, café", "naïve “quoted” – dash €5", "Größe"])
 def test_a_text_with_few_letters_of_its_encoding_is_one_of_the_web(read, text):
     assert text_of(read({"a.txt": text.encode("cp1252")})) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "declared"),
+    [
+        ("Er sagte “ja” – und ging.", "cp1252", "iso-8859-1"),
+        ("渡輪中午離開港口。票價九元。船長是馬立克，他在這裡工作了二十年。", "big5", "gb2312"),
+        ("渡轮中午离开港口。", "hz", "hz-gb-2312"),
+    ],
+)
+def test_a_page_is_read_whose_encoding_is_another_than_the_declared_one_or_has_seven_bits(
+    read, text, encoding, declared
+):
+    page = f'<meta charset="{declared}"><p>{text}</p>'
+    assert text_of(read({"a.html": page.encode(encoding)})) == text
+
+
+def test_mail_of_seven_bits_is_read_by_its_declared_encoding(read):
+    header = (
+        "Subject: Ferry\r\nContent-Type: text/plain; charset=ISO-2022-JP\r\nContent-Transfer-Encoding: 7bit\r\n\r\n"
+    )
+    text = "フェリーは正午に港を出発します。"
+    assert text_of(read({"a.eml": header.encode() + text.encode("iso2022_jp")})) == text
 
 
 def test_one_damaged_byte_leaves_the_rest_of_a_text_in_utf_8(read):
