@@ -178,7 +178,7 @@ def _text_outside(body: Any, main: Any) -> str:
 def _remove_navigation(main: Any, left_out: list[str]) -> None:
     half = _count(main) / 2
     elements = main(True)
-    menus = [element for element in elements if _may_be_menu(element) and _is_menu(element)]
+    menus = [element for element in filter(_may_be_menu, elements) if _is_menu(element)]
     navigation = [element for element in elements if _is_navigation(element) or _is_furniture(element)]
     for element in [*navigation, *menus]:
         if not element.decomposed and not _holds(element, _CONTENT) and _count(element) <= half:
