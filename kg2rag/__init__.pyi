@@ -8,6 +8,7 @@ from .compute.sentence_encoder import SentenceEncoder as SentenceEncoder
 from .compute.store import Store as Store
 from .compute.user_encoder import GivenEncoder as GivenEncoder
 from .datasets import from_folder as from_folder
+from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
 from .datasets import from_texts as from_texts
 from .datasets import load as load

@@ -10,7 +10,7 @@ import pytest
 
 import kg2rag
 from kg2rag.compute import Store
-from kg2rag.datasets import Documents, from_folder, from_texts
+from kg2rag.datasets import Documents, from_folder, from_frame, from_texts
 from kg2rag.datasets.documents.collection import WIDE
 from kg2rag.datasets.documents.pdf import pdf_blocks
 from kg2rag.datasets.documents.readers import READERS
@@ -153,7 +153,7 @@ def test_near_duplicates_are_reported_once_each():
 
 
 def test_a_frame_keeps_its_other_columns():
-    data = from_texts(pd.DataFrame({"key": [1], "body": ["Ada wrote."], "url": ["u"]}))
+    data = from_frame(pd.DataFrame({"key": [1], "body": ["Ada wrote."], "url": ["u"]}))
     assert dict(data.corpus[0].metadata) == {"key": 1, "url": "u"}
 
 

@@ -130,3 +130,7 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
         entry.rows.append(row)
         entry.divided = max(entry.divided, row.pop("divided"))
     return collect(name, entries, {"loader": "from_texts", "tokens": tokens})
+
+
+from_frame = from_texts
+"""The same, by the name that users of pandas look for."""
