@@ -128,7 +128,7 @@ def _interpreted_text(match: re.Match[str]) -> str:
     titled = _WITH_TARGET.fullmatch(text.strip())
     words, target = (titled[1], titled[2]) if titled else (text, text)
     if role == "doc":
-        return f'<a href="{target}.rst">{words}</a>'
+        return f'<a href="{target}.html">{words}</a>'
     if role in ("pep", "rfc"):
         return f"{role.upper()} {words}"
     words = words.removeprefix("~")
