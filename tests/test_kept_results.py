@@ -60,7 +60,13 @@ def test_nothing_is_kept_that_no_program_made_of_runs() -> None:
         assert saved or file.name in program.read_text(encoding="utf-8"), place
 
 
-@pytest.mark.parametrize("name", KEPT)
+FEW = ("musique-100", "placebo-musique-100", "docs", "e5-musique-100")
+"""Comparisons of one run a system, of several, of few questions and of another encoder."""
+
+
+@pytest.mark.parametrize(
+    "name", [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in KEPT if name not in FEW)]
+)
 def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     config, per_query = config_of(name), per_query_of(name)
     metrics = [column for column in per_query.columns if column not in ABOUT]

@@ -155,6 +155,9 @@ class Registry(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
+    def __getitem__(self, name: str) -> Any:
+        return self.entry(name)
+
     def names(self) -> tuple[str, ...]:
         """All names, those of installed packages included, sorted."""
         return tuple(sorted({*self.entries, *(point.name for point in entry_points(group=self.group))}))
