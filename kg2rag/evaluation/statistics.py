@@ -12,7 +12,7 @@ been seen). Cohen, "Statistical Power Analysis" (1988), Sec. 2.4 (how many quest
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from kg2rag.types import FloatArray, IntArray
 
 EQUAL = 1e-9
 """Scores that differ by no more than this are a tie."""
+DIGITS = 9
+"""Decimals to which means are rounded, so that equal ones are a tie whatever the order of their sum."""
 LEVEL = 0.05
 """The chance of a false finding that is accepted within a family of tests."""
 POWER = 0.80
@@ -83,15 +85,32 @@ def interval_of_mean(
     graded = ~equal & ~binary & (n > 1)
     if graded.any():
         low[graded], high[graded] = bootstrap(
-            (table[graded],),
-            np.mean,
-            paired=True,  # the same questions for every column
+            (np.arange(n),),
+            _means_of_rows(table[graded]),
             n_resamples=resamples,
-            axis=-1,
-            batch=max(1, _CELLS // table[graded].size),
+            vectorized=True,
+            batch=max(1, _CELLS // n),
             rng=np.random.default_rng(seed),
         ).confidence_interval  # by BCa
     return (low[0], high[0]) if is_single else (low, high)
+
+
+def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
+    """The statistic of a bootstrap over queries: numbers of queries, (..., size) -> means, (n_columns, ...).
+
+    How often each query was drawn, times its scores, is the sum of a resample: one matrix product for all columns.
+    """
+    n = table.shape[1]
+
+    def means(queries: IntArray, axis: int = -1) -> FloatArray:  # noqa: ARG001
+        *shape, size = queries.shape
+        resamples = queries.reshape(-1, size)
+        cells = resamples + n * np.arange(len(resamples))[:, None]
+        counts = np.bincount(cells.ravel(), minlength=n * len(resamples)).reshape(-1, n)
+        rounded: FloatArray = np.round(table @ counts.T / size, DIGITS)
+        return rounded.reshape(len(table), *shape)
+
+    return means
 
 
 def _wilson(successes: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
