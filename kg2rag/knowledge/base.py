@@ -97,11 +97,10 @@ class KnowledgeBase:
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")
         encoder = embedder_of(embedder, corpus)
-        store = store or Store()
         source = _source(graph, corpus)
         if entities is not None:
             source = _described(source, entities)
-        return cls(corpus, source, encoder, store)
+        return cls(corpus, source, encoder, store or Store())
 
     @suggest_parameters()
     def retrieve(
@@ -259,9 +258,8 @@ class KnowledgeBase:
         """
         if key not in self._memory:
             n_reads = self.counts["graph reads"]
-            self.counts["builds"] += 1
             module = str(getattr(getattr(build, "func", build), "__module__", ""))  # of a partial, that of its function
-            self.counts[f"built by {module}"] += 1
+            self.counts.update(("builds", f"built by {module}"))
             self._builders[key] = module
             built = build()
             self._memory[key] = built, from_graph or self.counts["graph reads"] > n_reads
@@ -305,8 +303,7 @@ class KnowledgeBase:
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """Vectors of texts that depend only on `key`; of many, mapped."""
-        self.counts["encodings"] += 1
-        self.counts["builds"] += 1
+        self.counts.update(("encodings", "builds"))
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:

@@ -271,12 +271,9 @@ def _expression(text: str) -> tuple[str, str] | None:
 
 def _wildcards(text: str) -> tuple[list[str], str]:
     """The first `MAX_WILDCARDS` words with a `*` beside letters, and the text without any word that has a `*`."""
-    if "*" not in text:
-        return [], text
     words = text.split()
     wildcards = [word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*")]
-    plain = " ".join(word for word in words if "*" not in word)
-    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], plain
+    return list(dict.fromkeys(wildcards))[:MAX_WILDCARDS], " ".join(word for word in words if "*" not in word)
 
 
 def _joined_words(words: Sequence[str]) -> Iterator[Term]:

@@ -154,8 +154,6 @@ class KnowledgeGraph:
 
         ValueError: the graph lacks one.
         """
-        if isinstance(names, str):
-            names = [names]
         keys = [entity_key(relation) for relation in self.relations]
         name_of = {entity_key(name): name for name in names}
         for key, name in name_of.items():
