@@ -30,7 +30,7 @@ from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
-from kg2rag.types.coerce_corpus import python_value
+from kg2rag.types.coerce_corpus import frame_of, python_value
 
 BLOCK_PASSAGES = 10_000  # that are searched together
 
@@ -204,8 +204,9 @@ RDF = (".nt", ".nq", ".ttl", ".trig", ".n3", ".rdf", ".owl", ".jsonld")
 
 def _rows(value: Any) -> tuple[Mapping[str, Any], ...] | None:
     """The records of triples in memory, with Python's values; None of anything else."""
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):
-        value = value.to_dict("records")
+    frame = frame_of(value)
+    if frame is not None:
+        value = frame.rows(named=True)
     if not isinstance(value, list | tuple) or not value:
         return None
     records = list(map(triple_record, value))

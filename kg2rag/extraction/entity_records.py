@@ -8,6 +8,7 @@ from typing import Any
 from kg2rag.extraction import Entity
 from kg2rag.text.records import DataError
 from kg2rag.types import refused
+from kg2rag.types.coerce_corpus import frame_of
 
 FIELDS = ("name", "type", "description", "aliases")
 ALLOWED = (
@@ -20,8 +21,9 @@ def entities_of(value: Any) -> tuple[Entity, ...]:
 
     ParameterError for anything else; DataError for a record without a name or with another field.
     """
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):
-        value = value.to_dict("records")
+    frame = frame_of(value)
+    if frame is not None:
+        value = frame.rows(named=True)
     if isinstance(value, Mapping):
         value = [_named_record(name, content) for name, content in value.items()]
     if not isinstance(value, list | tuple):

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.text.registry import Registry
@@ -28,9 +29,7 @@ class GivenExtraction:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the extraction."""
-        written = repr(self.extraction)
-        if self.extraction.raw is not None:
-            written += repr(tuple(self.extraction.raw))
+        written = repr((self.extraction, self.extraction.raw))
         return "given-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
     def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
@@ -87,10 +86,8 @@ def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None
     """The triples of all sources as they are written; None where every source has only the cleaned ones."""
     if all(extraction.raw is None for extraction in extractions):
         return None
-    triples: list[Triple] = []
-    for extraction in extractions:
-        triples += extraction.triples if extraction.raw is None else extraction.raw
-    return tuple(triples)
+    raw = (extraction.triples if extraction.raw is None else extraction.raw for extraction in extractions)
+    return tuple(chain.from_iterable(raw))
 
 
 SOURCES: Registry[Extractor] = Registry(

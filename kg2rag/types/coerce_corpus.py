@@ -105,7 +105,7 @@ def _without_missing(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _rows(source: Any, where: str, id_names: Sequence[str]) -> Iterable[Mapping[Any, Any]]:
     """The rows of a frame, a mapping from id to text or record, or a list."""
-    frame = _frame(_table_of_datasets(source, where))
+    frame = frame_of(_table_of_datasets(source, where))
     if frame is not None:
         return _frame_rows(frame, where, id_names)
     if isinstance(source, Mapping):
@@ -131,7 +131,7 @@ def _table_of_datasets(source: Any, where: str) -> Any:
     return source
 
 
-def _frame(source: Any) -> Any:
+def frame_of(source: Any) -> Any:
     """A frame of pandas, polars, pyarrow or another library as narwhals has it; None for anything else."""
     import narwhals as nw
 

@@ -15,13 +15,12 @@ from typing import Any
 
 _NAMES = """
 head: headname headlabel headentity subjectname subjectlabel sourcename sourcelabel sourceentity srcentity node1label
-    fromname fromentity slabel
-    startname xname head subject subj source src from start startnode node1 entity1 arg1 concept1 term1 item1 sourcenode
-    fromnode startentity origin parent h s u subjectid headid srcid sourceid fromid startid startnodeid sourcenodeuuid
-    quelle sujet sujeto origen
+    fromname fromentity slabel startname xname head subject subj sub source src from start startnode node1 entity1 arg1
+    e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid sourceid fromid
+    startid startnodeid sourcenodeuuid quelle sujet sujeto origen
 tail: tailname taillabel tailentity objectname objectlabel targetname targetlabel targetentity tgtentity node2label
     toname toentity olabel endname
-    yname tail object obj target tgt to end endnode node2 entity2 arg2 concept2 term2 item2 dst dest destination
+    yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
     targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid targetnodeuuid
     ziel cible objet objeto destino
 relation: labellabel plabel predicatelabel predicatename relationlabel displayrelation relation predicate relationship
@@ -39,7 +38,7 @@ tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
 node_key: id identity key nodeid entityid elementid uuid name
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
-caption: title label nodelabel caption
+caption: label nodelabel title caption
 id: entityid entity id
 node_type: type entitytype nodetype labels category class
 node_description: description entitydescription desc summary definition observations
@@ -113,8 +112,9 @@ def relation_of(record: Mapping[Any, Any]) -> str:
 
 
 def joined(value: object, separator: str) -> str:
-    """A value as text; the members of a list between separators."""
-    return separator.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    """A value as text; the members of a list, also of one as LightRAG writes it ("a<SEP>b"), between separators."""
+    members = value if isinstance(value, list | tuple) else str(value).split("<SEP>")
+    return separator.join(map(str, members))
 
 
 def _is_blank(value: Any) -> bool:

@@ -6,7 +6,7 @@ Of a graph of any other tool, the attributes are those of `field_names`. Ours: w
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -95,33 +95,35 @@ class NameRule:
     Attributes
     ----------
     ids_first : the nodes themselves are names ("Marek Lund"), and come before a title or a label.
-    has_captions : titles and labels are names; else they repeat ("Person", "Person", "Ship"), and are types.
+    types : the columns for titles and labels whose values repeat ("Person", "Person", "Ship"): they name types.
     """
 
     ids_first: bool
-    has_captions: bool
+    types: frozenset[str]
 
     @classmethod
     def of(cls, nodes: Iterable[tuple[Hashable, Attributes]]) -> NameRule:
-        """The rule of a graph: ids are names where half have a blank inside; captions are types where half repeat."""
+        """The rule of a graph: ids are names where half have a blank inside; a column names types where half repeat."""
         is_name = []
-        captions = []
+        captions: defaultdict[str, list[str]] = defaultdict(list)
         for node, data in nodes:
             is_name.append(isinstance(node, str) and " " in node.strip())
-            captions += values_of("caption", data)[:1]
-        repeats = len(captions) > 1 and 2 * len(set(map(str, captions))) <= len(captions)
-        return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), has_captions=not repeats)
+            for column, value in columns_with("caption", data).items():
+                captions[column].append(str(value))
+        types = [column for column, values in captions.items() if 1 < len(values) >= 2 * len(set(values))]
+        return cls(ids_first=2 * sum(is_name) >= max(len(is_name), 1), types=frozenset(types))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """A node's name, and which attribute it is, "" for the node itself; the name is "" if all are blank."""
-        fields = ["name"]
-        if self.has_captions and not self.ids_first:
-            fields += ["caption", "id"]
-        for field in fields:
-            for attribute, value in columns_with(field, data).items():
-                if isinstance(value, str):
-                    return value, attribute
-        if not self.ids_first and _has_text(fields, data):
+        fields = ("name",) if self.ids_first else ("name", "caption", "id")
+        columns = [column for field in fields for column in columns_of(field, tuple(map(str, data)))]
+        texts = {
+            column: data[column] for column in columns if column not in self.types and isinstance(data[column], str)
+        }
+        for column, text in texts.items():
+            if text.strip():
+                return text, column
+        if texts and not self.ids_first:
             return "", ""
         if not isinstance(node, str):
             raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
@@ -130,18 +132,13 @@ class NameRule:
     def type_of(self, name: str, data: Attributes) -> str:
         """The first type of a node: of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
         types = values_of("node_type", data)
-        if self.ids_first or not self.has_captions:
-            types += [caption for caption in values_of("caption", data) if caption != name]
+        for column, caption in columns_with("caption", data).items():
+            if caption != name and (self.ids_first or column in self.types):
+                types.append(caption)
         if not types:
             return ""
         labels = types[0] if isinstance(types[0], list | tuple) else [str(types[0]).strip(":")]
         return ", ".join(map(str, labels))
-
-
-def _has_text(fields: Iterable[str], data: Attributes) -> bool:
-    """Whether a column of these fields holds a text, also a blank one."""
-    columns = tuple(map(str, data))
-    return any(isinstance(data[column], str) for field in fields for column in columns_of(field, columns))
 
 
 def _entities(graph: nx.Graph, notes: Counter[str]) -> dict[Hashable, Entity]:

@@ -72,8 +72,8 @@ class Recorded(Retriever):
         Parameters
         ----------
         rankings : the path of a TREC run file; a frame of any library with query_id, passage_id and score, ordered
-            by its `rank`, or by score if it has none or a query has one twice; a `ranx.Run`; or a mapping from query id
-            to passage id to score, or to passage ids, best first. Ids may be numbers.
+            by its `rank`, or by score if it has none or a query has one twice; a list of such records; a `ranx.Run`; or
+            a mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
         name : by default that of the file.
         queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
 
@@ -85,6 +85,8 @@ class Recorded(Retriever):
                 return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
         if _is_ranx_run(rankings):
             return cls.of(rankings.to_dict(), corpus, name or rankings.name or "", queries)
+        if isinstance(rankings, list):
+            rankings = pd.DataFrame(rankings)
         if _is_frame(rankings):
             return cls.of(_frame_hits(rankings, name), corpus, name, queries)
         run = {str(python_value(query_id)): _hits(ranking, query_id) for query_id, ranking in rankings.items()}
@@ -212,9 +214,9 @@ def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:
 
 def _hit(hit: Any, rank: int, query: object) -> tuple[str, float]:
     """The id and score of a hit, (id, score) or only the id."""
-    if not isinstance(hit, tuple):
+    if not isinstance(hit, tuple | list):
         return str(python_value(hit)), 1.0 / rank
-    if len(hit) != 2:
+    if len(hit) != 2 or isinstance(hit[1], str):
         raise TypeError(f"the ranking of {query!r} has {hit!r}, which is no passage id and no (id, score).")
     passage_id = str(python_value(hit[0]))
     score = float(hit[1])

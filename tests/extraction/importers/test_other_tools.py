@@ -9,10 +9,13 @@ the Model Context Protocol's memory server.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from kg2rag import KnowledgeBase
@@ -301,6 +304,20 @@ FILES: dict[str, tuple[str, str]] = {
         json.dumps([{"subject": {"name": h}, "predicate": r, "object": {"name": t}} for h, r, t in TRIPLES]),
     ),
     "triples a document": ("a.json", json.dumps([{"passage_id": "", "triples": [triple]} for triple in TRIPLES])),
+    "vis.js, titles that are shown under the mouse": (
+        "a.json",
+        json.dumps(
+            {
+                "nodes": [{"id": node["id"], "label": node["name"], "title": "<b>a node</b>"} for node in NODES],
+                "edges": [{"from": head, "to": tail, "label": name, "arrows": "to"} for head, tail, name in ENDS],
+            }
+        ),
+    ),
+    "LangChain's ids beside labels that are types": (
+        "a.graphml",
+        LANGCHAIN_GRAPHML.replace("</data></node>", '</data><data key="label">Thing</data></node>'),
+    ),
+    "sub, rel, obj": ("a.json", json.dumps([{"sub": h, "rel": r, "obj": t} for h, r, t in TRIPLES])),
     "CoreNLP's sentences": (
         "a.json",
         json.dumps(
@@ -459,6 +476,19 @@ def test_json_lines_of_edges_have_their_nodes_in_a_file_beside_them(
         (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
     triples = graph_of(tmp_path / "my_edges.jsonl").extract(CORPUS).triples
     assert sorted(map(str, triples)) == [EMPLOYS, STEERS]
+
+
+def test_values_that_lightrag_joined_are_told_apart() -> None:
+    graph = nx.DiGraph([("Marek Lund", "Halina", {"keywords": "steers<SEP>owns", "description": "one<SEP>two"})])
+    (triple,) = extraction_of_networkx(graph).triples
+    assert (triple.relation, triple.description) == ("steers, owns", "one; two")
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame])
+def test_triples_are_in_a_frame_of_any_library(frame: Callable[[dict[str, list[str]]], object]) -> None:
+    heads, relations, tails = (list(column) for column in zip(*TRIPLES, strict=True))
+    source = graph_of(frame({"subject": heads, "predicate": relations, "object": tails}))
+    assert sorted(map(str, source.extract(CORPUS).triples)) == [EMPLOYS, STEERS]
 
 
 def test_triples_keep_the_passage_of_the_object_that_holds_them(tmp_path: Path) -> None:

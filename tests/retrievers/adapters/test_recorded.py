@@ -97,6 +97,15 @@ def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
     assert Recorded.of(frame, corpus).run == {"1": [("8", 0.9), ("7", 0.1)]}
 
 
+def test_pairs_are_lists_or_tuples_and_an_id_is_no_score() -> None:
+    assert Recorded.of({"q1": [["c", 0.9], ("b", 0.5)]}, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5)]}
+    numbered = corpus_of([{"id": 2, "text": "a"}, {"id": 3, "text": "b"}])
+    with pytest.raises(TypeError, match="'3'"):
+        Recorded.of({"q1": [(2.0, "3")]}, numbered)
+    records = [{"qid": "q1", "docno": "b", "score": 0.5}, {"qid": "q1", "docno": "c", "score": 0.9}]
+    assert Recorded.of(records, CORPUS).run == {"q1": [("c", 0.9), ("b", 0.5)]}
+
+
 @pytest.mark.parametrize("column", ["score", "rank"])
 @pytest.mark.parametrize("value", [None, float("nan"), "first"])
 def test_a_score_or_rank_that_is_no_number_names_its_query_and_passage(column: str, value: object) -> None:
