@@ -45,10 +45,10 @@ class Dense(VectorRetriever):
         kb = self.kb
         rank = partial(Ranking.from_scores, ids=kb.corpus.ids, stages=("dense",), notes=Notes("cosine", "dense"))
         nearest = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
-        rankings = []
-        for query, (rows, cosines) in zip(queries, nearest, strict=True):
-            rankings.append(rank(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k))
-        return rankings
+        return [
+            rank(query.id, rows, cosines, score_parts={"cosine": cosines}).top(k)
+            for query, (rows, cosines) in zip(queries, nearest, strict=True)
+        ]
 
 
 class WalkOrDense(VectorRetriever, Generic[Start]):

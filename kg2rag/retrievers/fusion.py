@@ -227,17 +227,14 @@ def _fused_ranking(
     return FusedRanking(method.term(name, weight), labels, contributions, parts, stage_codes)
 
 
-def unique_names(names: Sequence[str]) -> list[str]:
-    """The names; a repeated one is numbered from its second place on.
-
-    >>> unique_names(["dense", "bm25", "dense"])
-    ['dense', 'bm25', 'dense 2']
-    """
-    unique = []
-    for position, name in enumerate(names):
-        repeats = list(names[:position]).count(name)
-        unique.append(f"{name} {repeats + 1}" if repeats else name)
-    return unique
+def _unique_names(rankings: Sequence[Ranking]) -> list[str]:
+    """The first stage of each ranking; a repeated one is numbered: "dense", "bm25", "dense 2"."""
+    stages = [ranking.stages[0] or "ranking" for ranking in rankings]
+    names = []
+    for position, stage in enumerate(stages):
+        n_earlier = stages[:position].count(stage)
+        names.append(f"{stage} {n_earlier + 1}" if n_earlier else stage)
+    return names
 
 
 def fuse_rankings(
@@ -261,9 +258,8 @@ def fuse_rankings(
     methods = {"max": ScaledMaximum(), "rrf": ReciprocalRank(constant), "sum": ScaledSum()}
     fusion_method = methods[method]
     rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
-    names = unique_names([ranking.stages[0] or "ranking" for ranking in rankings])
     masks = counted or (None,) * len(rankings)
-    columns = zip(names, rankings, weights, masks, strict=True)
+    columns = zip(_unique_names(rankings), rankings, weights, masks, strict=True)
     fused = [_fused_ranking(*column, fusion_method, rows) for column in columns]
     contributions = np.array([ranking.contributions for ranking in fused])
     labels: list[str] = []

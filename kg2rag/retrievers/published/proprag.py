@@ -165,9 +165,8 @@ class PathSearch(WalkOrDense[bool]):
         order = usable[np.argsort(-similar[usable], kind="stable")]
         rows, first = np.unique(passages[order], return_index=True)
         scores[rows] = similar[order[first]]
-        best: dict[int, Chain] = {}
-        for row, triple in zip(rows.tolist(), order[first].tolist(), strict=True):
-            best[row] = (triple,)
+        pairs = zip(rows.tolist(), order[first].tolist(), strict=True)
+        best: dict[int, Chain] = {row: (triple,) for row, triple in pairs}
         for chain, score in chains.items():
             for row in passages[list(chain)].tolist():
                 if row >= 0 and score > scores[row]:
