@@ -31,7 +31,7 @@ from kg2rag.evaluation.passage_tokens import PassageTokens
 from kg2rag.evaluation.reader_answers import AnswerReader, Reading, read_answers, require_reader
 from kg2rag.evaluation.result import Comparison
 from kg2rag.evaluation.runs import Run, announce_work, run
-from kg2rag.evaluation.scored_runs import CompareInputs, score_runs
+from kg2rag.evaluation.scored_runs import CompareInputs, Scoring, score_runs
 from kg2rag.evaluation.storage import require_place
 from kg2rag.report.score_sheet import MACRO
 from kg2rag.text.registry import unknown
@@ -188,8 +188,9 @@ def compare(
     if place is not None:
         require_place(place, systems=list(seeded_systems))
     runs = _run_all(seeded_systems, data, k, fresh=fresh, options=options)
-    settings = {"metrics": parsed, "k": k, "baseline": baseline, "reader": reader}
-    result = _score_all(seeded_systems, runs, data, settings, options)
+    tokens = PassageTokens(data.corpus, options.counter)
+    scoring = Scoring(parsed, k, baseline, options.unit or data.unit, tokens, options.seed)
+    result = _score_all(seeded_systems, runs, data, scoring, reader, options)
     if place is not None:
         result.save(place)
     return result
@@ -199,25 +200,25 @@ def _score_all(
     seeded_systems: Mapping[str, Sequence[Any]],
     runs: Mapping[str, Sequence[Run]],
     data: QADataset,
-    settings: Mapping[str, Any],
+    scoring: Scoring,
+    reader: AnswerReader | None,
     options: CompareOptions,
 ) -> Comparison:
-    """The comparison of some runs; `settings` : metrics (parsed), k, baseline and reader, as `compare` takes them."""
+    """The comparison of some runs, whose questions a reader answers if there is one."""
     first = {name: seeds[0] for name, seeds in seeded_systems.items()}
     rankings = {name: seeds[0].rankings for name, seeds in runs.items()}
-    tokens = PassageTokens(data.corpus, options.counter)
     answers, usage = None, ""
-    if settings["reader"] is not None:
-        reading = Reading(settings["reader"], options.reader_tokens, options.answer_rules, options.confirm)
-        answers, usage = read_answers(reading, rankings, data, tokens)
+    if reader is not None:
+        reading = Reading(reader, options.reader_tokens, options.answer_rules, options.confirm)
+        answers, usage = read_answers(reading, rankings, data, scoring.tokens)
     return Comparison(
         rankings=rankings,
-        config=record_comparison(seeded_systems, runs, data, {**settings, "tokens": tokens.counter}, vars(options)),
+        config=record_comparison(seeded_systems, runs, data, scoring, reader, vars(options)),
         inputs=CompareInputs(first, data),
-        unjudged=agreement(first, data, min(settings["k"], POOL_DEPTH)) if data.unjudged else None,
+        unjudged=agreement(first, data, min(scoring.k, POOL_DEPTH)) if data.unjudged else None,
         stored=_stored(runs),
         usage=usage,
-        **score_runs(runs, data, settings, options.unit or data.unit, tokens, seed=options.seed, answers=answers),
+        **score_runs(runs, data, scoring, answers),
     )
 
 

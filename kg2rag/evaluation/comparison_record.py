@@ -8,8 +8,8 @@ from typing import Any
 
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.graph_use import graph_use, reads_graph
-from kg2rag.evaluation.metrics import Metric
 from kg2rag.evaluation.runs import Run
+from kg2rag.evaluation.scored_runs import Scoring
 from kg2rag.evaluation.system_code import CODE, system_code
 from kg2rag.retrievers import system_parts
 from kg2rag.types import QADataset
@@ -19,7 +19,8 @@ def record_comparison(
     systems: Mapping[str, Sequence[Any]],
     runs: Mapping[str, Sequence[Run]],
     data: QADataset,
-    settings: Mapping[str, Any],
+    scoring: Scoring,
+    reader: object,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The configuration of a comparison, with its `fingerprint`.
@@ -27,30 +28,29 @@ def record_comparison(
     Dates and machines come from the runs, so they are those of the computation, not of the comparison.
 
     systems, runs : name -> a system, and its run, for each seed.
-    settings : `metrics` (parsed), `k`, `baseline`, `tokens`, the counter, and `reader`.
+    reader : answers the questions; None if nothing does.
     options : the fields of `CompareOptions`.
     """
-    metrics: Sequence[Metric] = settings["metrics"]
     functions = {
         metric.name: f"{metric.function.__module__}.{getattr(metric.function, '__qualname__', metric.name)}"
-        for metric in metrics
+        for metric in scoring.metrics
         if metric.function
     }
     config = {
-        "data": provenance.data(data, options["unit"]),
+        "data": provenance.data(data, scoring.unit),
         **_record_systems(systems, data),
         **_record_runs(systems, runs, len(data)),
         **{name: options[name] for name in ("seed", "batch_size", "command")},
-        "metrics": [metric.name for metric in metrics],
-        "k": settings["k"],
-        "baseline": settings["baseline"],
-        "tokens": repr(settings["tokens"]),
+        "metrics": [metric.name for metric in scoring.metrics],
+        "k": scoring.k,
+        "baseline": scoring.baseline,
+        "tokens": repr(scoring.tokens.counter),
     }
     if functions:
         config["metric_functions"] = functions
-    if settings["reader"] is not None:
+    if reader is not None:
         names = ("reader_tokens", "answer_rules")
-        config |= {"reader": repr(settings["reader"]), **{name: options[name] for name in names}}
+        config |= {"reader": repr(reader), **{name: options[name] for name in names}}
     return {**config, "fingerprint": provenance.fingerprint(config)}
 
 

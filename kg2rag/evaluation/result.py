@@ -62,8 +62,18 @@ class Comparison(report.Tabular, ScoredRuns):
         return views.sheet_of(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Means: one row per system, one column per metric, then time, tokens and size; see `views.mean_frame_of`."""
-        return views.mean_frame_of(self)
+        """Means: one row per system, one column per metric, then `ms_per_query`.
+
+        If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`: whether the system
+        returns more than the others, see `returned_sizes.larger_sets`.
+        """
+        frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
+        frame = frame.loc[self.systems, self.metrics].assign(ms_per_query=pd.Series(self.ms_per_query))
+        if len(self.sizes):
+            deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index("system")
+            frame["tokens_per_query"] = deepest["tokens"]
+            frame["larger_set"] = frame.index.isin(list(returned_sizes.larger_sets(self.sizes)))
+        return frame.rename_axis(columns=None)
 
     def to_html(
         self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES

@@ -37,6 +37,17 @@ class CompareInputs(NamedTuple):
     data: QADataset
 
 
+class Scoring(NamedTuple):
+    """How runs are scored: `k` is the deepest point of the recall curve, `seed` that of tests that draw."""
+
+    metrics: Sequence[Metric]
+    k: int
+    baseline: str
+    unit: GoldUnit
+    tokens: PassageTokens
+    seed: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoredRuns:
     """Runs of several systems on one data set, with their scores.
@@ -144,23 +155,14 @@ class ScoredRuns:
 
 
 def score_runs(
-    runs: Mapping[str, Sequence[Run]],
-    data: QADataset,
-    settings: Mapping[str, Any],
-    unit: GoldUnit,
-    tokens: PassageTokens,
-    *,
-    seed: int,
-    answers: pd.DataFrame | None = None,
+    runs: Mapping[str, Sequence[Run]], data: QADataset, scoring: Scoring, answers: pd.DataFrame | None = None
 ) -> dict[str, Any]:
     """The tables of `ScoredRuns`, by their names there.
 
     runs : system -> a run for each of its seeds.
-    settings : `metrics` (parsed), `k`, the deepest point of the recall curve, and `baseline`.
     answers : of a reader, whose metrics follow the others.
     """
-    metrics: Sequence[Metric] = settings["metrics"]
-    k: int = settings["k"]
+    metrics, k, baseline, unit, tokens, seed = scoring
     depths = _curve_depths(k)
     score = partial(checked_scores, data=data, metrics=_with_recalls(metrics, depths), unit=unit, tokens=tokens)
     seed_frames = {name: [score(run.rankings) for run in seeds] for name, seeds in runs.items()}
@@ -174,7 +176,7 @@ def score_runs(
         if not uses_passages(answers, seed):
             untested = [EM, F1]
     per_query = per_query_table(frames, data, names, {name: seeds[0].rankings for name, seeds in runs.items()})
-    scores = score_table(per_query, names, settings["baseline"], per_seed, seed=seed)
+    scores = score_table(per_query, names, baseline, per_seed, seed=seed)
     scores.loc[scores["metric"].isin(untested), ["p_holm", *TESTS]] = np.nan
     rankings = {name: _all_rankings(seeds) for name, seeds in runs.items()}
     return {

@@ -99,7 +99,9 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
     """
     require_place(directory, systems=values["rankings"])
     files = {
-        f"{name}.csv": _csv(values[name], index is not None) for name, index in {"scores": None, **_TABLES}.items()
+        f"{name}.csv": csv_of(values[name], index=index is not None, float_format="%.6f").encode()
+        for name, index in {"scores": None, **_TABLES}.items()
+        if values[name] is not None
     }
     files["per_query.parquet"] = values["per_query"].to_parquet(index=False)
     if values["answers"] is not None:
@@ -110,12 +112,7 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
         files["qrels.trec"] = trec.dump_qrels(data.qrels).encode()
     if page is not None:
         files["report.html"] = page.encode()
-    contents = {name: content for name, content in files.items() if content is not None}
-    write_outputs(directory, "comparison", {**contents, CONFIG: _config(values["config"], contents)}, last=CONFIG)
-
-
-def _csv(table: pd.DataFrame | None, index: bool) -> bytes | None:
-    return None if table is None else csv_of(table, index=index, float_format="%.6f").encode()
+    write_outputs(directory, "comparison", {**files, CONFIG: _config(values["config"], files)}, last=CONFIG)
 
 
 def _config(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:

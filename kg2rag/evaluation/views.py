@@ -1,4 +1,4 @@
-"""Scored runs -> what is shown of them: means, the printed table, the page, and how many questions are missing."""
+"""Scored runs -> what is shown of them: the printed table, the page, and how many questions are missing."""
 
 from __future__ import annotations
 
@@ -20,24 +20,6 @@ from kg2rag.types import QADataset
 
 MAX_SYSTEMS_FOR_PAIRS = 10
 """Systems up to which the page tests every pair."""
-
-
-def mean_frame_of(scored: ScoredRuns) -> pd.DataFrame:
-    """Means: one row per system, one column per metric, then `ms_per_query`.
-
-    If a metric reads hits, also `tokens_per_query` within the greatest depth, and `larger_set`: whether the system
-    returns more than the others, see `returned_sizes.larger_sets`.
-    """
-    frame = scored.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
-    frame = frame.loc[scored.systems, scored.metrics]
-    ms = scored.ms_per_query
-    frame["ms_per_query"] = [ms[name] for name in scored.systems]
-    if len(scored.sizes):
-        deepest = scored.sizes[scored.sizes["k"] == scored.sizes["k"].max()].set_index("system")
-        larger = larger_sets(scored.sizes)
-        frame["tokens_per_query"] = deepest["tokens"]
-        frame["larger_set"] = [name in larger for name in scored.systems]
-    return frame.rename_axis(columns=None)
 
 
 def sheet_of(scored: ScoredRuns, *, with_stored: bool = True) -> report.ScoreSheet:

@@ -75,7 +75,7 @@ def _configurations_of(result: ScoredConfigurations, system: str) -> pd.DataFram
     if part.empty:
         known = ", ".join(dict.fromkeys(frame["system"]))
         raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
-    rows = [{**parameters(system), **result.settings[int(str(number))]} for number in part.index]
+    rows = [{**parameters(system), **result.settings[number]} for number in part.index.tolist()]
     full = pd.DataFrame(rows, index=part.index, dtype=object)
     return part.assign(**{name: full[name] for name in _parameter_names(result) if name in full})
 
@@ -89,7 +89,7 @@ def _scores_by_value(result: ScoredConfigurations, values: pd.Series) -> dict[st
     texts = values.map(value_text)
     scores = {}
     for text in _ordered(values):
-        rows = [result.numbers.index(int(str(number))) for number in texts.index[texts == text]]
+        rows = [result.numbers.index(number) for number in texts.index[texts == text].tolist()]
         scores[text] = result.questions["dev"][rows].mean(axis=0)
     return scores
 

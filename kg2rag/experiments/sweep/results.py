@@ -161,7 +161,7 @@ class SweepResult:
         """
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
-            number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
+            number = part.index.tolist()[part[f"dev {self.objective}"].round(12).argmax()]
             row = {**dict(zip(by, group, strict=True)), "number": number, "tried": len(part)}
             row["parameters"] = self.written(number)
             rows.append({**row, **self._scores_of(number), **self._against_default(number, self.default(part))})
@@ -236,10 +236,10 @@ class SweepResult:
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
-        for number, system in group["system"].items():
-            defaults, row = parameters(str(system)), int(str(number))
-            if all(defaults.get(name) == value for name, value in self.settings[row].items()):
-                return row
+        for number, system in zip(group.index.tolist(), group["system"].tolist(), strict=True):
+            defaults = parameters(system)
+            if all(defaults.get(name) == value for name, value in self.settings[number].items()):
+                return int(number)
         return None
 
     def chosen(self) -> list[tuple[str, ...]]:
@@ -275,7 +275,7 @@ class SweepResult:
         """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
         frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
         dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
-        texts = [self.written(int(str(number))) for number in frame.index]
+        texts = list(map(self.written, frame.index.tolist()))
         dev["ms"] = frame["ms_per_query"].map("{:.1f}".format)
         return frame[list(WHAT)].assign(parameters=texts, **dev).reset_index()
 
