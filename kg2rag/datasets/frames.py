@@ -154,12 +154,21 @@ def _completed(row: Mapping[str, Any], where: str, number: int) -> dict[str, Any
         fields["answers"] = [fields["answers"]]
     if "gold" in fields:
         grades = fields["gold"]
+        if _are_pairs(grades):
+            grades = dict(grades)
         if not isinstance(grades, Mapping):
             grades = dict.fromkeys(_flat(grades), 1)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
         numbers = {name: python_value(grade) for name, grade in grades.items() if grade is not None}
         fields["gold"] = {identifier(name, where, number): grade for name, grade in numbers.items()}
     return fields
+
+
+def _are_pairs(gold: object) -> bool:
+    """Whether gold is a list of (name, grade), as a column of maps in an Arrow table has it."""
+    if not isinstance(gold, list) or not gold:
+        return False
+    return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int) for pair in gold)
 
 
 def _parsed(value: object) -> object:

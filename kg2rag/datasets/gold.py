@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from rapidfuzz import fuzz, process
 
@@ -25,6 +26,7 @@ FOUND_SHARE = 0.5
 SIMILAR = 60
 """Of 100: the likeness of a name from which an error suggests it."""
 _PAGE = re.compile(r"page=(\d+)")
+_PAGE_ENDING = re.compile(r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$")
 
 
 class GoldTarget(NamedTuple):
@@ -94,7 +96,25 @@ class GoldIndex:
             ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
                 return GoldTarget(self._documents_by_path[ending])
-        return _only_document(self._documents_by_ending.get(key, []))
+        return _only_document(self._documents_by_ending.get(key, [])) or self._by_address(name)
+
+    def _by_address(self, name: str) -> GoldTarget | None:
+        """The document of a path in other capitals, of a file's URL, or of the address of its page on a site."""
+        key = address_key(name)
+        for start in (0, *_starts(key)) if "/" in name or key != name.casefold() else ():
+            ending = key[start:]
+            if start == 0 or "/" in ending:
+                target = _only_document(self._documents_by_address.get(ending, []))
+                if target:
+                    return target
+        return None
+
+    @cached_property
+    def _documents_by_address(self) -> Mapping[str, list[str]]:
+        documents = defaultdict[str, list[str]](list)
+        for document in self._rows:
+            documents[address_key(document)].append(document)
+        return documents
 
     @cached_property
     def _documents_by_path(self) -> Mapping[str, str]:
@@ -228,6 +248,15 @@ def _runs(passage_words: Sequence[str]) -> set[tuple[str, ...]]:
 def path_key(path: str) -> str:
     """A path in one spelling: composed letters, `/`, no `./`."""
     return posixpath.normpath(unicodedata.normalize("NFC", path).replace("\\", "/"))
+
+
+def address_key(path: str) -> str:
+    """A path or URL without capitals, percent signs, ending and `index`, as sites publish it.
+
+    >>> [address_key(name) for name in ("https://x.org/Ferry%20times/", "ferry times.md", "guide/index.md")]
+    ['https:/x.org/ferry times', 'ferry times', 'guide']
+    """
+    return _PAGE_ENDING.sub("", path_key(unquote(path)).casefold()).strip("/")
 
 
 def _starts(path: str) -> Iterable[int]:

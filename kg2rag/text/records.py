@@ -161,16 +161,23 @@ def read_delimited(
 
 
 def delimited_rows(
-    lines: Iterable[str], where: object, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
+    lines: Iterable[str],
+    where: object,
+    delimiter: str,
+    is_one_line: Callable[[str], bool] = lambda _: False,
+    *,
+    quoted_tabs: bool = False,
 ) -> Iterator[tuple[int, Record]]:
     """The rows of the lines of a table with a header, with the line each ends on.
+
+    `quoted_tabs` : quotation marks enclose cells between tabs, too, as Excel and pandas write them.
 
     DataError: a column twice; a cell of several lines in a column that `is_one_line`, since a stray quotation mark
     takes in rows; a row of another length than the header, a quotation mark within or after a cell, a cell that is too
     long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" and not quoted_tabs else csv.QUOTE_MINIMAL
     rows = csv.reader(iter(lines), delimiter=delimiter, quoting=quoting, strict=True)
     try:
         header = _header(rows, where)

@@ -97,6 +97,7 @@ def test_gold_may_name_documents():
         ('{"p1": 2}', {"p1": 2}),
         ({"p1": 2.0, "p2": None}, {"p1": 2}),
         ({"p1": np.int64(2), "p2": 0}, {"p1": 2}),
+        ([("p1", 2)], {"p1": 2}),
     ],
 )
 def test_gold_is_read_as_tables_write_lists_and_grades(gold, qrels):

@@ -37,6 +37,11 @@ def gold_of(*pieces):
         ("/home/ida/docs/sub/fare.md", "sub/fare.md"),
         ("fare.md", "sub/fare.md"),
         ("Fares", "sub/fare.md"),
+        ("SUB\\FARE.MD", "sub/fare.md"),
+        ("file:///home/ida/sub/f%61re.md", "sub/fare.md"),
+        ("https://docs.example.org/sub/fare/", "sub/fare.md"),
+        ("/sub/fare/index.html", "sub/fare.md"),
+        ("sub/%C3%9Cbersicht", f"sub/{DECOMPOSED}"),
         ("manual", "a.pdf"),
     ],
 )
@@ -58,6 +63,13 @@ def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(piec
 )
 def test_a_passage_is_known_by_its_page_its_heading_and_its_text(piece, expected):
     assert gold_of(piece) == ("passage", [expected])
+
+
+@pytest.mark.parametrize("piece", ["q1.3", "Q1.2", "sub/q1"])
+def test_an_id_is_no_path_in_other_capitals_or_of_another_ending(piece):
+    corpus = [{"id": "q1.2", "text": "One text."}, {"id": "q2", "text": "Another text."}]
+    with pytest.raises(ValueError, match=piece):
+        kg2rag.from_frames(corpus, [{"question": "Who?", "gold": piece}])
 
 
 def test_documents_beside_passages_are_all_their_passages_and_counted():

@@ -54,6 +54,8 @@ _NOT_SHOWN = re2.compile(
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
+_STYLED_TITLE = "p.MsoTitle, body.doc-content p.title"
+"""The paragraph of the style Title in a page that Word or Google Docs saved."""
 _MANY_LOST = 0.05
 """Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
 
@@ -105,6 +107,10 @@ def _share_lost(document: FileDocument) -> float:
 def _parse_page(page: str, parser: str, source: str, remark: str) -> FileDocument:
     soup = parse_tree(_TEMPLATE.sub(r"<\1div data-template", page), parser)
     title = one_line(soup.title.get_text(" ")) if soup.title else ""
+    styled_title = soup.select_one(_STYLED_TITLE)
+    if styled_title:
+        styled_title.name = "h1"
+        title = one_line(styled_title.get_text())
     blocks, left_out = tree_blocks(soup)
     return FileDocument(blocks, title, source=source, left_out=left_out, remark=remark)
 

@@ -1,12 +1,13 @@
 """Markdown -> its blocks, by markdown-it-py and its plugins, through HTML.
 
 CommonMark with tables, footnotes, definition lists, task lists, containers (`:::`), MkDocs's admonitions (`!!!`) and
-tabs (`===`), MyST's directives and wiki links. Front matter is YAML (`---`) or TOML (`+++`). Ours: a tag in prose
-that is never closed is shown as text, so that it hides nothing behind it.
+tabs (`===`), MyST's directives and wiki links. Front matter is YAML (`---`), TOML (`+++`) or JSON (`{`). Ours: a tag
+in prose that is never closed is shown as text, so that it hides nothing behind it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections import Counter
@@ -30,7 +31,7 @@ FRONT_MATTER_LINES = 1_000
 MAX_NESTING = 100
 """Of quotations and lists in each other; what lies deeper is not read, and counted as lost."""
 _BEFORE_FRONT_MATTER = re.compile(r"\s*(?:<!--.*?-->\s*)*", re.DOTALL)
-_FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",)}
+_FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",), "{": ("}",)}
 _CONTAINER_OPTIONS = re.compile(r"(?m)^(:{3,}\{[^\n]*\n)(?:[ \t]*:[\w-]+:[^\n]*\n)+")
 _TAB = re.compile(r'(?m)^([ \t]*)===[!+]*[ \t]+(?=")')
 _BLOCK_MARK = re.compile(r"(?m)^[ \t]*(?:!!!|\?\?\?\+?|===[!+]*)[ \t]")
@@ -105,7 +106,7 @@ def markdown_document(text: str) -> FileDocument:
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """The front matter of a page: lines between `---` or `+++` that hold fields.
+    """The front matter of a page: lines between `---` or `+++` that hold fields, or those of a JSON object.
 
     A page that begins with a thematic break has none.
     """
@@ -117,6 +118,8 @@ def split_front_matter(text: str) -> FrontMatter:
     if stop is None:
         return FrontMatter({}, "", text)
     inside = "\n".join(lines[1:stop])
+    if mark == "{":
+        inside = "\n".join(lines[: stop + 1])
     fields = _fields(inside, mark)
     if fields is None:
         return FrontMatter({}, "", text)
@@ -131,7 +134,7 @@ def _fields(text: str, mark: str) -> Mapping[str, Any] | None:
         return {}
     value: object = None
     with suppress(tomllib.TOMLDecodeError, yaml.YAMLError, ValueError, RecursionError):
-        value = tomllib.loads(text) if mark == "+++" else yaml.safe_load(text)
+        value = {"+++": tomllib.loads, "{": json.loads}.get(mark, yaml.safe_load)(text)
     if isinstance(value, Mapping):
         return value
     # Many files have a colon in an unquoted title, which YAML refuses.

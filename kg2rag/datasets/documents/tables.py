@@ -78,7 +78,13 @@ def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
         delimiter, lines = lines[0][-1], lines[1:]
     else:
         delimiter = "\t" if name.lower().endswith(".tsv") else find_delimiter(lines)
-    return (row for _, row in delimited_rows((f"{line}\n" for line in lines), name, delimiter))
+    lines = [f"{line}\n" for line in lines]
+    if delimiter == "\t":
+        with suppress(DataError):
+            rows = [row for _, row in delimited_rows(lines, name, delimiter, quoted_tabs=True)]
+            if not any("\t" in str(cell) for row in rows for cell in row.values()):  # of rows that lone marks enclose
+                return iter(rows)
+    return (row for _, row in delimited_rows(lines, name, delimiter))
 
 
 def find_delimiter(lines: Sequence[str]) -> str:

@@ -227,6 +227,18 @@ def test_a_table_is_read_by_its_own_separator_and_names_in_any_case(read, conten
     assert [passage.text for passage in read({"a.csv": content}).corpus] == ["One, two."]
 
 
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ('id\ttext\n1\t"One ""two"",\nthree."\n', ['One "two", three.']),
+        ('id\ttext\n1\t"One" and two.\n', ['"One" and two.']),
+        ('id\ttext\n1\t"Come in,\n2\tplease."\n', ['"Come in,', 'please."']),
+    ],
+)
+def test_cells_between_tabs_may_be_quoted_and_lone_marks_join_no_rows(read, content, texts):
+    assert [" ".join(passage.text.split()) for passage in read({"a.tsv": content}).corpus] == texts
+
+
 def test_equal_passages_are_near_duplicates_however_many():
     text = "The committee meets on the first Monday of every month in the large room on the second floor."
     found = from_texts([text] * 51 + [f"{text} Number {number}." for number in range(60)]).near_duplicates()

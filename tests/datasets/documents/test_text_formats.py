@@ -90,6 +90,7 @@ def test_one_damaged_byte_leaves_the_rest_of_a_text_in_utf_8(read):
         "<!-- licence -->\n---\ntitle: Ferry timetable\nauthor: Editorial desk\n---\n",
         "\n---   \nauthor: Editorial desk: daily\ntitle: Ferry timetable\n...\n",
         "\ufeff---\ntitle: 'Ferry timetable'\nauthor: Editorial desk\n---\n",
+        '{\n\t"title": "Ferry timetable",\n\t"author": {\n\t\t"name": "Editorial desk"\n\t}\n}\n',
     ],
 )
 def test_front_matter_of_every_spelling_gives_the_title_and_no_text(read, front):
@@ -179,6 +180,19 @@ def test_words_in_angle_brackets_are_text(read):
 def test_a_page_is_read_whatever_stands_around_it(read, page):
     [passage] = read({"a.html": f"<html><body>{page}</body></html>"}).corpus
     assert (passage.title, passage.text) == ("Fares", "Nine crowns.")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<body class="c9 doc-content"><p class="c7 title"><span>Harbour</span><span>&nbsp;rules</span></p>',
+        "<title>Document1</title><body><p class=MsoTitle>Harbour<o:p></o:p> rules</p>",
+        '<body class="doc-content"><p>Draft of the office.</p><p class="title">Harbour rules</p>',
+    ],
+)
+def test_the_style_title_of_a_saved_page_is_its_title(read, page):
+    corpus = read({"a.html": f"{page}<h1>Scope</h1><p>Marek Lund rules.</p></body>"}).corpus
+    assert {passage.title for passage in corpus} == {"Harbour rules"}
 
 
 def test_every_article_of_a_page_is_read_and_navigation_is_counted(read):
