@@ -63,8 +63,8 @@ class NodeWeights:
 
 def _places(ascending: IntArray, nodes: IntArray) -> IntArray:
     """(n,) the place of each of some nodes among others, which ascend; -1 for one that is not among them."""
-    places = np.searchsorted(ascending, nodes)
-    return np.where(np.append(ascending, -2)[places] == nodes, places, -1)
+    first, end = (np.searchsorted(ascending, nodes, side) for side in ("left", "right"))
+    return np.where(first < end, first, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class WalkGraph:
         )
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _first(
     indptr: IntArray, sources: Codes, starts: IntArray, closed: NDArray[np.bool_], most: int
 ) -> tuple[IntArray, bool]:
@@ -174,7 +174,7 @@ def _first(
     return nodes[:most], n > most
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _between(indptr: IntArray, sources: Codes, nodes: IntArray, number: Codes) -> tuple[IntArray, Codes, Codes]:
     """The edges to some nodes from those with a number: their places, and the numbers of their two ends."""
     most = (indptr[nodes + 1] - indptr[nodes]).sum()
@@ -303,7 +303,9 @@ def _partial_walk(
     first = start.nodes[np.argsort(-start.weights, kind="stable")]
     nodes, is_cut = graph.reached(first, reach, scope)
     part = graph.induced(nodes)
-    return Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, is_cut)
+    restart = np.zeros(len(nodes) + 1)  # the last, of place -1, is for starts outside
+    restart[_places(nodes, start.nodes)] = start.weights
+    return Walk(part, pagerank(part, restart[None, :-1], damping, steps)[0], nodes, is_cut)
 
 
 def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None) -> FloatArray:

@@ -111,9 +111,8 @@ class Hits(NamedTuple):
 
 
 def best_hits(rows: IntArray, scores: FloatArray, k: int) -> Hits:
-    """The first `k` of some scored rows, of those that score above 0."""
+    """The first `k` of some scored rows."""
     first = top_with_ties(scores, k)
-    first = first[scores[first] > 0]
     order = first[np.lexsort((rows[first], -scores[first]))][:k]
     return Hits(rows[order], scores[order])
 

@@ -246,8 +246,8 @@ class MentionChains(VectorRetriever):
             yield Searched(searches, evidence, trust, order, start, chains, paths, only_walked)
 
     def _worded(self, scores: FloatArray, mask: IntArray | None) -> Hits:
-        """The first by BM25 of the rows of a mask; of all if that is None."""
-        rows = np.arange(len(scores)) if mask is None else mask
+        """The first by BM25 of the rows of a mask, of all if that is None, that score above 0."""
+        rows = np.flatnonzero(scores) if mask is None else mask[scores[mask] > 0]
         return best_hits(rows, scores[rows], self._first)
 
     @property

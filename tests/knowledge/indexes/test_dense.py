@@ -56,6 +56,14 @@ def test_many_equal_vectors_are_ordered_by_row(k: int, n_queries: int) -> None:
         assert rows.tolist() == list(range(50, 50 + k))
 
 
+def test_a_query_whose_nearest_rows_tie_in_a_batch_with_others_finds_them_by_row() -> None:
+    tied = unit(1, seed=5)
+    vectors = np.concatenate([unit(50), np.repeat(tied, 500, axis=0), unit(50, seed=6)])
+    queries = np.concatenate([unit(6, seed=7), tied, unit(6, seed=8)])
+    results = DenseIndex(vectors).search(queries, 5)
+    assert [rows.tolist() for rows, _ in results] == [slow(vectors, query, 5) for query in queries]
+
+
 def test_cosines_that_differ_by_less_than_a_millionth_tie_however_many_they_are() -> None:
     # The better ones are last.
     angles = 1e-5 * np.arange(400, 0, -1)
