@@ -95,12 +95,12 @@ def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(n
 
 @pytest.mark.parametrize("name", KEPT)
 def test_what_is_kept_was_made_from_a_commit_and_has_the_run_of_every_question(name: str) -> None:
-    commit, per_query = config_of(name)["commit"], per_query_of(name)
+    commit, kept = config_of(name)["commit"], kg2rag.Comparison.load(RESULTS / name)
     assert isinstance(commit, dict)
     assert (len(commit["id"]), commit["changed"]) == (40, False)
-    rankings = kg2rag.Comparison.load(RESULTS / name).rankings
-    for system, run in rankings.items():
-        assert [one.query_id for one in run] == per_query[per_query["system"] == system]["query_id"].tolist()
+    for system, run in kept.rankings.items():
+        questions = kept.per_query[kept.per_query["system"] == system]["query_id"]
+        assert [one.query_id for one in run] == questions.tolist()
         assert any(len(one) for one in run)
 
 

@@ -109,7 +109,8 @@ def without_models(tmp_path: Path) -> dict[str, str]:
 
 
 def test_systems_without_vectors_need_no_model(installed: Path, tmp_path: Path, without_models: dict[str, str]) -> None:
-    table = run(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,pattern", **without_models)
+    command = "kg2rag compare bundled --limit 9 --systems bm25,pattern".split()
+    table = run(installed, tmp_path, *command, **without_models)
     assert "@500" in table
 
 

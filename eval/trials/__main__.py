@@ -37,7 +37,9 @@ def main() -> int:
     if options.list:
         print(*(f"{trial.point}: {trial.name}" for trial in trials), sep="\n")
         return 0
-    preload()
+    preload("kg2rag.cli", "pandas", "pyarrow.parquet")
+    if not options.only:
+        preload("numba", "torch", "sentence_transformers", "ranx", "openai")
     rows = []
     for trial in trials:
         kind, evidence = harness.judge(trial)
@@ -48,9 +50,9 @@ def main() -> int:
     return int(any(kind for _, kind in rows))
 
 
-def preload() -> None:
+def preload(*names: str) -> None:
     """Import here what the trials import, so that not each of their processes does."""
-    for name in "kg2rag.cli numba torch sentence_transformers pandas pyarrow.parquet ranx openai".split():
+    for name in names:
         importlib.import_module(name)
     import kg2rag
 
