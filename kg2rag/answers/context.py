@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,28 +69,43 @@ class FormattedContext:
         return json_value(self)
 
 
+@dataclass
 class _Pieces:
-    """A graph block and the pieces below it, each added if the whole text stays within the budget."""
+    """A context to which pieces are added as long as they stay within the budget.
 
-    def __init__(self, block: FormattedContext, budget: int, counter: TokenCounter) -> None:
-        self.text, self.tokens, self.graph_context = block.text, block.tokens, block.graph_context
-        self.budget, self.counter = budget, counter
-        self.citations: list[Citation] = []
-        self.dropped = list(block.dropped)
+    A piece costs the tokens of the separator before it and of its text, counted by themselves. For WordPiece, which
+    never joins across white space, that is exact; if the whole costs more than its pieces, the last ones are dropped.
 
-    def add(self, piece: str, name: str, separator: str) -> bool:
+    former : the name of each piece, and the context before it.
+    """
+
+    context: FormattedContext
+    budget: int
+    counter: TokenCounter
+    former: list[tuple[str, FormattedContext]] = field(default_factory=list)
+
+    def add(self, piece: str, name: str, separator: str, citation: Citation | None = None) -> bool:
         """Add a piece, after a separator unless it is the first text; one that does not fit is dropped by its name."""
-        text = separator.join(filter(None, (self.text, piece)))
-        tokens = self.counter.count([text])[0]
+        text = separator.join(filter(None, (self.context.text, piece)))
+        tokens = self.context.tokens + self.counter.count([text[len(self.context.text) :]])[0]
         if tokens > self.budget:
-            self.dropped.append(Dropped(name, "budget"))
+            self.drop(name, "budget")
             return False
-        self.text, self.tokens = text, tokens
+        self.former.append((name, self.context))
+        citations = tuple(filter(None, (*self.context.citations, citation)))
+        self.context = replace(self.context, text=text, tokens=tokens, citations=citations)
         return True
 
-    def formatted(self) -> FormattedContext:
-        """All pieces as one text."""
-        return FormattedContext(self.text, self.tokens, tuple(self.citations), tuple(self.dropped), self.graph_context)
+    def drop(self, name: str, why: str) -> None:
+        """Record a piece that is left out."""
+        self.context = replace(self.context, dropped=(*self.context.dropped, Dropped(name, why)))
+
+    def fitted(self) -> FormattedContext:
+        """The context, whose whole text is within the budget."""
+        while self.counter.count([self.context.text])[0] > self.budget:
+            name, former = self.former.pop()
+            self.context = replace(former, dropped=(*self.context.dropped, Dropped(name, "budget")))
+        return replace(self.context, tokens=self.counter.count([self.context.text])[0])
 
 
 def _passage_head(key: str, hit: Hit) -> str:
@@ -165,9 +180,7 @@ class ContextFormatter:
         """The name, type and description of an entity."""
         graph = self.kb.graph
         name, type_, description = (one_line(texts[code]) for texts in (graph.names, graph.types, graph.descriptions))
-        head = f"**{name}**"
-        if type_:
-            head += f" ({type_})"
+        head = f"**{name}** ({type_})" if type_ else f"**{name}**"
         return BLOCK_SEPARATOR.join(filter(None, (head, description)))
 
     def below(self, block: FormattedContext, ranking: Ranking) -> FormattedContext:
@@ -182,16 +195,16 @@ class ContextFormatter:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
             words = normalise(passage.contents) or passage.contents
             if words in key_of:
-                pieces.dropped.append(Dropped(hit.passage_id, f"repeats {key_of[words]}"))
+                pieces.drop(hit.passage_id, f"repeats {key_of[words]}")
                 continue
             key = f"[{len(key_of) + 1}]"
             text = f"{_passage_head(key, hit)}\n{passage.contents.strip()}"
-            if pieces.add(text, hit.passage_id, separator):
+            about = (key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
+            citation = Citation(*about, reached(hit.path, query_entities), len(hit.path))
+            if pieces.add(text, hit.passage_id, separator, citation):
                 key_of[words] = key
                 separator = PASSAGE_SEPARATOR
-                about = (key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
-                pieces.citations.append(Citation(*about, reached(hit.path, query_entities), len(hit.path)))
-        return pieces.formatted()
+        return pieces.fitted()
 
     @cached_property
     def _counter(self) -> TokenCounter:

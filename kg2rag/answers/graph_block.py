@@ -47,9 +47,9 @@ def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) 
     The lines take turns: their first items, then the second of each that has one, and so on. The whole text is counted
     with every item: the budget holds for any tokenizer.
     """
-    text, tokens = top, counter.count([top])[0]
-    if tokens > budget:
+    if counter.count([top])[0] > budget:
         return "", 0, [Dropped(top, "budget")]
+    text = top
     n_written = [0] * len(lines)
     dropped: list[Dropped] = []
     for item, number in sorted((item, number) for number, line in enumerate(lines) for item in range(len(line.items))):
@@ -57,13 +57,12 @@ def shared(top: str, lines: Sequence[Line], budget: int, counter: TokenCounter) 
         if n_written[number] == item:  # no stronger item of the line was left out
             n_written[number] += 1
             longer = _text(top, lines, n_written)
-            longer_tokens = counter.count([longer])[0]
-            if longer_tokens <= budget:
-                text, tokens = longer, longer_tokens
+            if counter.count([longer])[0] <= budget:
+                text = longer
                 continue
             n_written[number] -= 1
         dropped.append(Dropped(f"{line.label}{line.items[item]}" or line.section[1], "budget"))
-    return text, tokens, dropped
+    return text, counter.count([text])[0], dropped
 
 
 def _text(top: str, lines: Sequence[Line], n_written: Sequence[int]) -> str:

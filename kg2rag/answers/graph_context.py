@@ -210,16 +210,10 @@ _PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed
 """Endings of regular verbs: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
 
 
-def _read_inverses() -> dict[str, str]:
-    """Relation -> its inverse, both ways; of several, the first."""
-    inverse_of = {relation: relation for relation in _TABLES["symmetric"]}
-    for first, second in _TABLES["pairs"]:
-        inverse_of.setdefault(first, second)
-        inverse_of.setdefault(second, first)
-    return inverse_of
-
-
-_INVERSES = _read_inverses()
+_PAIRS = [(relation, relation) for relation in _TABLES["symmetric"]]
+_PAIRS += [pair for first, second in _TABLES["pairs"] for pair in ((first, second), (second, first))]
+_INVERSES = dict(reversed(_PAIRS))
+"""Relation -> its inverse, both ways; of several, the first."""
 
 
 def inverse(relation: str) -> str:
