@@ -156,8 +156,9 @@ def delimiter_of(file: Path) -> str:
 def read_delimited(
     file: Path, delimiter: str, is_one_line: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[int, Record]]:
-    """The rows of a CSV or TSV file with a header, as `delimited_rows` gives them."""
-    return delimited_rows(_lines(file), file, delimiter, is_one_line)
+    """The rows of a CSV or TSV file with a header, see `delimited_rows`; Excel's first line `sep=;` is none."""
+    lines = (line for number, line in enumerate(_lines(file)) if number or not line.lower().startswith("sep="))
+    return delimited_rows(lines, file, delimiter, is_one_line)
 
 
 def delimited_rows(

@@ -240,20 +240,20 @@ def _nodes_of_ends(edges: list[Record]) -> list[Record]:
     return [{"id": end} for edge in edges for field in ("head", "tail") for end in _ends(edge, field)[:1]]
 
 
-def _ends(edge: Record, field: str) -> list[str | int]:
+def _ends(edge: Record, field: str) -> list[str | int | float]:
     """What an edge has as one of its ends, the most specific first; of an object its id or name."""
-    ends: list[str | int] = []
+    ends: list[str | int | float] = []
     for column in columns_of(field, _columns(edge)):
         end = edge[column]
         key = _key(_flat(end), None) if isinstance(end, Mapping) else end
-        if isinstance(key, str | int):
+        if isinstance(key, str | int | float):
             ends.append(key)
     return ends
 
 
 def _key(node: Record, place: int | None) -> Hashable:
     """The id by which edges name a node; its place where it has none."""
-    return next((value for value in values_of("node_key", node) if isinstance(value, str | int)), place)
+    return next((value for value in values_of("node_key", node) if isinstance(value, str | int | float)), place)
 
 
 def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashable]:

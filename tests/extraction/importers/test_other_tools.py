@@ -317,6 +317,19 @@ FILES: dict[str, tuple[str, str]] = {
         "a.graphml",
         LANGCHAIN_GRAPHML.replace("</data></node>", '</data><data key="label">Thing</data></node>'),
     ),
+    "ids that pandas made floats": (
+        "a.json",
+        json.dumps(
+            {
+                "nodes": [{"id": float(node["id"]), "name": node["name"], "size": float("nan")} for node in NODES],
+                "links": [{"source": float(head), "target": float(tail), "label": name} for head, tail, name in ENDS],
+            }
+        ),
+    ),
+    "Excel's line of the separator": (
+        "a.csv",
+        "\ufeffsep=;\r\nsource;relation;target;\r\n" + "".join(f"{h};{r};{t};\r\n" for h, r, t in TRIPLES),
+    ),
     "sub, rel, obj": ("a.json", json.dumps([{"sub": h, "rel": r, "obj": t} for h, r, t in TRIPLES])),
     "CoreNLP's sentences": (
         "a.json",
