@@ -84,12 +84,8 @@ def prompts_of(
 def folder_state(model: str) -> tuple[tuple[str, int, int], ...]:
     """Path, size and time of modification of each file of a model's folder; () for a model on the hub."""
     folder = Path(model)
-    files = []
-    for path in sorted(folder.rglob("*")):  # none if it is no folder
-        if path.is_file():
-            status = path.stat()
-            files.append((str(path.relative_to(folder)), status.st_size, status.st_mtime_ns))
-    return tuple(files)
+    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]  # none if it is no folder
+    return tuple((str(path.relative_to(folder)), status.st_size, status.st_mtime_ns) for path, status in files)
 
 
 def is_carried(model: str, revision: str | None) -> bool:
@@ -128,20 +124,16 @@ def loading(model: str) -> Iterator[bool]:
         yield is_offline
     except (OSError, ValueError) as error:
         if "trust_remote_code" in str(error):
-            message = _remote_code_message(model)
+            message = (
+                f"The model {model!r} brings Python code, which kg2rag does not run. If you trust its author, load it "
+                f"in Python and pass the object: embedder=SentenceTransformer({model!r}, trust_remote_code=True), or "
+                f"for a reranker CrossEncoder({model!r}, trust_remote_code=True)."
+            )
         elif is_folder:
             message = f"The encoder {model!r} cannot be read from its folder: {error}"
         else:
             message = _not_found_message(model, error, is_offline=is_offline)
         raise ModelNotFoundError(message) from error
-
-
-def _remote_code_message(model: str) -> str:
-    return (
-        f"The model {model!r} brings Python code, which kg2rag does not run. If you trust its author, load it "
-        f"in Python and pass the object: embedder=SentenceTransformer({model!r}, trust_remote_code=True), or for a "
-        f"reranker CrossEncoder({model!r}, trust_remote_code=True)."
-    )
 
 
 def _not_found_message(model: str, error: Exception, *, is_offline: bool) -> str:

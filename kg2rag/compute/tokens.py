@@ -52,12 +52,9 @@ class EncoderTokens:
         """
         # Tokenizers refuse lone surrogates; each counts as "?".
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
-        encodings = self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
-
-    @property
-    def _tokenizer(self) -> Tokenizer:
-        return _read_tokenizer(self.encoder.model, self.encoder.revision, folder_state(self.encoder.model))
+        model = self.encoder.model
+        tokenizer = _read_tokenizer(model, self.encoder.revision, folder_state(model))
+        return [len(encoding) for encoding in tokenizer.encode_batch_fast(readable, add_special_tokens=False)]
 
 
 @lru_cache(maxsize=8)

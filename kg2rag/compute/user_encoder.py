@@ -122,12 +122,13 @@ class GivenEncoder:
         self, store: Store, key: str, probes: Mapping[Role, Matrix], sample: Sequence[str]
     ) -> Identity:
         file = store.keyed_file("encoders")
-        content = _npz(probes)
+        content = io.BytesIO()
+        np.savez(content, **probes)  # type: ignore[arg-type]
         for number in count():
             name = f"{key} {number}"
             stored = file.find([name])
             if not stored:
-                file.keep([(name, content)])
+                file.keep([(name, content.getvalue())])
                 stored = file.find([name])
             with np.load(io.BytesIO(stored[name]), allow_pickle=False) as arrays:
                 identity = Identity(hash_of(name, hashlib.sha256(stored[name]).hexdigest()), dict(arrays))
@@ -222,9 +223,3 @@ class GivenVectors:
             )
         vectors[rows < 0] = new_vectors
         return vectors
-
-
-def _npz(arrays: Mapping[Role, Matrix]) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
-    return stream.getvalue()

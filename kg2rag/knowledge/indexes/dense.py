@@ -97,8 +97,7 @@ def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Mat
 
     threshold = faiss.cvar.distance_compute_blas_threshold
     try:
-        if len(queries) >= BLAS_QUERIES:
-            faiss.cvar.distance_compute_blas_threshold = 1
+        faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES
         nearest: tuple[Matrix, IntArray] = faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
         return nearest
     finally:

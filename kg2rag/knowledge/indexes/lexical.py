@@ -80,8 +80,7 @@ class LexicalSettings:
         if not language:
             return plain(word)
         stemmer = stemmer_of(self.stemmer if language == "english" and self.stemmer == "porter" else language)
-        stemmed: str = word if stemmer is None else stemmer.stemWord(word)
-        return stemmed
+        return word if stemmer is None else str(stemmer.stemWord(word))
 
 
 @cache
@@ -203,5 +202,4 @@ class LexicalIndex:
 
 def stem(word: str) -> str:
     """The Snowball stem of an English word in lower case."""
-    stemmed: str = stemmer_of("english").stemWord(word)
-    return stemmed
+    return str(stemmer_of("english").stemWord(word))

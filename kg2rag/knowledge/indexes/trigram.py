@@ -122,9 +122,7 @@ class TrigramIndex:
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        candidates = np.empty(0, np.int64)
-        if 0 < len(wanted) <= LONGEST:
-            candidates = self._candidates(wanted, min_similarity)
+        candidates = self._candidates(wanted, min_similarity) if 0 < len(wanted) <= LONGEST else np.empty(0, np.int64)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
@@ -152,10 +150,8 @@ class TrigramIndex:
         """Codes of keys that share enough trigrams with the requested one; ascending."""
         length = len(wanted)
         codes = np.unique(_codes([wanted])[0])
-        places = np.searchsorted(self._codes, codes)
-        is_inside = places < len(self._codes)
-        places = places[is_inside]
-        places = places[self._codes[places] == codes[is_inside]]
+        first, end = (np.searchsorted(self._codes, codes, side) for side in ("left", "right"))
+        places = first[first < end]
         keys, counts = np.unique(self._code_keys[gather(self._code_ptr, places)[0]], return_counts=True)
         # An edit changes three trigrams at most, so keys below the bound are not similar enough: nothing is lost.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)

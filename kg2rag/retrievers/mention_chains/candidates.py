@@ -270,8 +270,7 @@ def walk_gap(shares: FloatArray, largest: float) -> FloatArray:
     """ln(share of the walk / the largest share), at least `LEAST_GAP`; 0 if the walk reached nothing."""
     if largest <= 0:
         return np.zeros(len(shares))
-    gap: FloatArray = np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP)
-    return gap
+    return np.asarray(np.maximum(np.log(np.maximum(shares, 1e-9)) - np.log(largest), LEAST_GAP))
 
 
 def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
@@ -285,8 +284,7 @@ def reciprocal_rank(cosines: FloatArray, nearest: FloatArray) -> FloatArray:
 
 def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
     """Sum over wordpieces of weight · similarity, (..., t) -> (...); not by BLAS, see `compute.cosines`."""
-    sums: FloatArray = np.einsum("...t,t->...", similarities, weights)
-    return sums
+    return np.asarray(np.einsum("...t,t->...", similarities, weights))
 
 
 def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float) -> dict[str, FloatArray]:

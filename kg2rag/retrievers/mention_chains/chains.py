@@ -182,8 +182,7 @@ class Sets:
     def shares(self, temperature: float) -> FloatArray:
         """Softmax of value / temperature."""
         share = np.exp((self.values - self.values[0]) / temperature)
-        shares: FloatArray = share / share.sum()
-        return shares
+        return np.asarray(share / share.sum())
 
 
 @dataclass(frozen=True)
@@ -250,8 +249,7 @@ def _continued(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam
     inside = np.arange(len(sets.members))[:, None]
     step[inside, sets.members] = -np.inf
     step[inside, sets.members] = step.max(axis=1, keepdims=True) + beam.bonus
-    level: FloatArray = np.einsum("s,sm->m", sets.shares(beam.temperature), step)
-    return level
+    return np.asarray(np.einsum("s,sm->m", sets.shares(beam.temperature), step))
 
 
 @dataclass(frozen=True)

@@ -206,8 +206,7 @@ class MentionChains(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch in parallel, then each query's candidates and chains on their own."""
-        searched = zip(queries, self.searched(queries), strict=True)
-        return [self._ranking(query, candidates, k) for query, candidates in searched]
+        return [self._ranking(*pair, k) for pair in zip(queries, self.searched(queries), strict=True)]
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""

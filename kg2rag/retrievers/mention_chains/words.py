@@ -75,10 +75,7 @@ class TokenVectors:
         The best window is one of the `WINDOWS` whose token vectors, added up, lie nearest to the question's.
         """
         scaled = question.vectors / np.float32(SCALE)
-        highest: FloatArray = _max_sim(
-            self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights
-        )
-        return highest
+        return np.asarray(_max_sim(self.vectors, self.indptr, self.sums, self.windows, rows, scaled, question.weights))
 
 
 def token_index(kb: KnowledgeBase) -> TokenVectors | None:
