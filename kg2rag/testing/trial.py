@@ -107,8 +107,8 @@ def _tied(score: float, other: float) -> bool:
     return abs(score - other) <= TIE * max(1.0, abs(score))
 
 
-def _have_equal_parts(parts: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    return parts.keys() == others.keys() and all(_tied(value, others[name]) for name, value in parts.items())
+def _have_equal_parts(parts: Mapping[str, float], match_parts: Mapping[str, float]) -> bool:
+    return parts.keys() == match_parts.keys() and all(_tied(value, match_parts[name]) for name, value in parts.items())
 
 
 def differing(
@@ -125,11 +125,10 @@ def differing(
     run = subprocess.run(command, env=environment, input=work, capture_output=True, check=False)  # noqa: S603
     if run.returncode:
         raise RuntimeError(f"Another process cannot retrieve:\n{run.stderr.decode()[-2000:]}")
-    elsewhere = json.loads(run.stdout.splitlines()[-1])
-    for name in elsewhere:
-        here = json.loads(json.dumps([facts(ranking) for ranking in rankings[name]]))
-        for query, ranking, other in zip(queries, here, elsewhere[name], strict=True):
-            if ranking != other:
+    for name, actual_facts in json.loads(run.stdout.splitlines()[-1]).items():
+        expected_facts = json.loads(json.dumps([facts(ranking) for ranking in rankings[name]]))
+        for query, expected, actual in zip(queries, expected_facts, actual_facts, strict=True):
+            if actual != expected:
                 fault = "another PYTHONHASHSEED gives another ranking. Does it iterate over a set?"
                 yield name, f"{describe_query(query)}: {fault}"
                 break
