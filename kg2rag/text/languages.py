@@ -46,11 +46,9 @@ def script_of(word: str) -> str:
     >>> script_of("Лунд"), script_of("Λουντ"), script_of("Lund")
     ('cyrillic', 'greek', 'latin')
     """
-    if not word.isascii():
-        for name, letters in _SCRIPT_OF.items():
-            if letters.match(word):
-                return name
-    return "latin"
+    if word.isascii():
+        return "latin"
+    return next((name for name, letters in _SCRIPT_OF.items() if letters.match(word)), "latin")
 
 
 def guess_languages(texts: Sequence[str], language: str = "auto") -> dict[str, str]:
