@@ -54,8 +54,8 @@ _NOT_SHOWN = re2.compile(
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")  # Beautiful Soup gives no text of it
-_STYLED_TITLE = "p.MsoTitle, body.doc-content p.title"
-"""The paragraph of the style Title in a page that Word or Google Docs saved."""
+_STYLED_TITLE = 'p.MsoTitle, body.doc-content p.title, head:has(meta[content^="LibreOffice"]) + body p.title'
+"""The paragraph of the style Title in a page that Word, Google Docs or LibreOffice saved."""
 _MANY_LOST = 0.05
 """Share of a page's characters from which it is parsed again, by the slower parser of Python's library."""
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from html import escape, unescape
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
@@ -44,8 +44,10 @@ _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math m
 include image figure toctree bibliography autofunction autoclass automodule r python""".split()
 _TAG = re.compile(r"<(/?)([a-zA-Z][\w:-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HEADING_ATTRIBUTES = re.compile(r"(?m)(?<![ \t])[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$")
 _HIDDEN = (
     _COMMENT,
+    _HEADING_ATTRIBUTES,
     re.compile(r"(?is)<(script|style)\b[^>]*>.*?</\1\s*>"),
     re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?"),  # images
     re.compile(r"(?<=\])\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"),  # targets of links
@@ -188,9 +190,17 @@ def _parse(text: str) -> list[Token]:
     tokens = _markdown().parse(_ALERT.sub(r"\1", _CONTAINER_OPTIONS.sub(r"\1", text)))
     tokens = [part for token in tokens for part in _expand_directive(token)]
     inline = [child for token in tokens for child in token.children or ()]
+    _drop_heading_attributes(tokens)
     _clean_html([*tokens, *inline])
     _show_wiki_links(inline)
     return tokens
+
+
+def _drop_heading_attributes(tokens: Sequence[Token]) -> None:
+    """Take `{#id .class}`, as Pandoc, MkDocs and Docusaurus have it, from the ends of headings."""
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open" and inline.children:
+            inline.children[-1].content = _HEADING_ATTRIBUTES.sub("", inline.children[-1].content)
 
 
 def _clean_html(tokens: Iterable[Token]) -> None:

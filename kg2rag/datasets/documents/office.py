@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, local_name, named
 from kg2rag.datasets.documents.blocks import Block, FileDocument, Link, joined_documents, one_line
+from kg2rag.datasets.documents.html import read_html
+from kg2rag.datasets.documents.packed import read_mail
 
 _HIDDEN = frozenset("del moveFrom delText instrText rPr pPr sectPr tblPr trPr tcPr rubyPr tracked-changes".split())
 _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
@@ -27,6 +30,11 @@ _MAX_STYLES = 20  # of a chain of styles based on each other
 
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
+
+_READERS_OF_INSERTED: Mapping[str, Callable[[bytes], list[FileDocument]]] = {
+    **dict.fromkeys((".htm", ".html", ".xhtml"), read_html),
+    **dict.fromkeys((".mht", ".mhtml"), read_mail),
+}
 
 Levels = Callable[[Any], int]
 """A paragraph's element -> its level as a heading; 0 for none."""
@@ -42,8 +50,23 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     level = _word_levels(archive)
     walker = _Walker(level, {id_: target for id_, (kind, target) in relations.items() if kind == "hyperlink"})
     roots = [archive.xml(main), *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
+    inserted = _inserted_document(archive, relations)
+    document = joined_documents([_document_of(roots, walker), inserted], inserted.remark)
     left_out = map(_all_text, _related(archive, relations, "header", "footer", "comments"))
-    return [replace(_document_of(roots, walker), left_out="\n".join(left_out))]
+    return [replace(document, left_out="\n".join([document.left_out, *left_out]))]
+
+
+def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
+    """The pages that a Word file takes in whole (altChunk), as programs write them that save HTML as Word."""
+    documents, unread = list[FileDocument](), list[str]()
+    for kind, target in sorted(relations.values()):
+        reader = _READERS_OF_INSERTED.get(Path(target).suffix.lower())
+        if kind == "aFChunk" and reader is not None and target in archive.names:
+            documents += reader(archive.read(target))
+        elif kind == "aFChunk":
+            unread.append(target)
+    remark = f"inserted documents are not read: {', '.join(unread)}" if unread else ""
+    return joined_documents(documents, remark)
 
 
 def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:

@@ -52,6 +52,33 @@ def test_word_s_text_boxes_equations_controls_changes_and_tables_once(read):
     assert documents.report.loc[0, "lost"] == 0
 
 
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("afchunk.htm", "<html><body><h1>Fares</h1><p>Ships pay nine crowns.</p></body></html>"),
+        (
+            "afchunk.mht",
+            "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html; "
+            'charset="utf-8"\r\n\r\n<h1>Fares</h1><p>Ships pay nine crowns.</p>\r\n--b--\r\n',
+        ),
+    ],
+)
+def test_a_page_that_a_word_file_takes_in_is_read(read, part, content):
+    document = f'<w:document xmlns:w="{W}" xmlns:r="{OFFICE}"><w:body>{{}}<w:altChunk r:id="a"/></w:body></w:document>'
+    files = {}
+    for name, target in (("a.docx", part), ("b.docx", "other.rtf")):
+        parts = {
+            "word/document.xml": document.format(paragraph("The harbour is open.")),
+            f"word/{target}": content,
+            "word/_rels/document.xml.rels": RELATIONS.format(relation("a", "aFChunk", target)),
+        }
+        files[name] = zip_of(parts)
+    documents = read(files)
+    texts = [passage.text for passage in documents.corpus if passage.doc_id == "a.docx"]
+    assert "Ships pay nine crowns." in " ".join(texts)
+    assert "other.rtf" in documents.report.set_index("document").loc["b.docx", "remark"]
+
+
 def test_slides_have_titles_notes_and_numbers(read):
     def shape(text, kind=""):
         place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""

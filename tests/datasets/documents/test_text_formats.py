@@ -141,6 +141,13 @@ def test_a_block_begins_with_its_title_where_that_says_more_than_its_kind(read, 
     assert documents.report["lost"].sum() == 0
 
 
+@pytest.mark.parametrize("attributes", ["{#crew}", "{: #crew .wide }", '{.wide key="value"}'])
+def test_attributes_of_a_heading_are_no_part_of_it(read, attributes):
+    documents = read({"a.md": f"# Ferry\n\nText.\n\n## Who `sails` {attributes}\n\nHalina Card sails.\n"})
+    assert documents.corpus[-1].metadata["headings"] == ["Who sails"]
+    assert documents.report.loc[0, "lost"] == 0
+
+
 def test_code_of_markdown_names_nothing_and_a_wiki_link_shows_its_words(read):
     documents = read({"a.md": "See [[Ferry|the Halina]].\n\n```bash\nif [[ -f Lund ]]; then\n```\n"})
     assert text_of(documents) == "See the Halina.\n\nif [[ -f Lund ]]; then"
@@ -188,6 +195,7 @@ def test_a_page_is_read_whatever_stands_around_it(read, page):
         '<body class="c9 doc-content"><p class="c7 title"><span>Harbour</span><span>&nbsp;rules</span></p>',
         "<title>Document1</title><body><p class=MsoTitle>Harbour<o:p></o:p> rules</p>",
         '<body class="doc-content"><p>Draft of the office.</p><p class="title">Harbour rules</p>',
+        '<head><meta name="generator" content="LibreOffice 7.4"/></head><body><p class="title">Harbour rules</p>',
     ],
 )
 def test_the_style_title_of_a_saved_page_is_its_title(read, page):
