@@ -18,7 +18,7 @@ def measure(folder: Path, *options: str) -> list[dict]:
     return [json.loads(line) for line in (folder / "out" / "measurements.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_each_measurement_is_a_line_and_is_not_repeated(tmp_path: Path) -> None:
     options = ("--passages", "120", "--parts", "bm25", "--systems", "bm25", "--triples", "5")
     lines = measure(tmp_path, *options)

@@ -173,8 +173,8 @@ def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
 
 
 def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
-    # Two sets as files: those of the package, and half of their questions.
-    parts = {"bundled-116": 116, "bundled-58": 58}
+    # Two sets as files: forty questions of the package, and half of them.
+    parts = {"bundled-40": 40, "bundled-20": 20}
     for name, number in parts.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "corpus.jsonl").write_bytes((bundled.folder() / "corpus.jsonl").read_bytes())
@@ -184,15 +184,15 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     out = tmp_path / "out"
     shown = run("compare", *parts, *arguments, "--out", str(out))
     assert "macro-average" in shown
-    assert f"bundled-58: {out / 'bundled-58' / 'report.html'}" in shown
+    assert f"bundled-20: {out / 'bundled-20' / 'report.html'}" in shown
     result = kg2rag.Comparisons({name: kg2rag.Comparison.load(out / name) for name in parts})
-    assert [len(one.per_query) for one in result.sets.values()] == [2 * 116, 2 * 58]
+    assert [len(one.per_query) for one in result.sets.values()] == [2 * 40, 2 * 20]
     scores = [pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"] for name in parts]
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2
     assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
-    alone = ("--path", str(tmp_path / "bundled-58"), "--systems", "bm25", "--metrics", "recall@5")  # no folder by name
+    alone = ("--path", str(tmp_path / "bundled-20"), "--systems", "bm25", "--metrics", "recall@5")  # no folder by name
     run("compare", "bundled", *alone, "--out", str(tmp_path / "one"))
-    assert kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 58
+    assert kg2rag.Comparison.load(tmp_path / "one").per_query["query_id"].nunique() == 20
     before = [(out / name / "config.json").read_bytes() for name in parts]
     run("compare", *parts, *arguments, "--out", str(out))
     assert [(out / name / "config.json").read_bytes() for name in parts] == before

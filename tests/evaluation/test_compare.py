@@ -237,7 +237,7 @@ def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
 
 @pytest.mark.slow
 def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path, monkeypatch):
-    command = "compare bundled --limit 20 --systems bm25,mention_chains --metrics recall@2,mrr@10".split()
+    command = "compare bundled --limit 20 --systems bm25,mention_ppr --metrics recall@2,mrr@10".split()
     command += ["--embedder", str(tiny_model.save(tmp_path / "encoder")), "--out"]
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store here"))
     here = CliRunner().invoke(app, [*command, str(tmp_path / "here")], catch_exceptions=False)

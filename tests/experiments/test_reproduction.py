@@ -210,6 +210,7 @@ def test_a_ledger_that_is_not_there_is_named_with_where_they_are(tmp_path: Path)
 
 
 @pytest.mark.realdata
+@pytest.mark.full
 def test_bm25_on_2wiki_is_within_the_tolerance_of_no_other_system(shared_data: Path) -> None:
     """By the old tolerance of 3.4 points it would have been GTR, ColBERTv2 and RAPTOR, too."""
     ledger = Ledger.read(LEDGERS / "hipporag2.toml")
