@@ -236,12 +236,8 @@ def _run_all(
 
 def _stored(runs: Mapping[str, Sequence[Run]]) -> dict[str, str]:
     """System -> when its run was computed, of runs with rankings that were read from the store."""
-    stored = {}
-    for name, seed_runs in runs.items():
-        dates = [str(seed_run.about["started"]) for seed_run in seed_runs if seed_run.n_stored]
-        if dates:
-            stored[name] = min(dates)
-    return stored
+    dates = {name: [str(run.about["started"]) for run in seeds if run.n_stored] for name, seeds in runs.items()}
+    return {name: min(started) for name, started in dates.items() if started}
 
 
 def _choose_baseline(baseline: str | None, systems: Sequence[str]) -> str:

@@ -201,9 +201,10 @@ def agreement(
 
 
 def _queries(questions: Sequence[str | Query]) -> list[Query]:
-    queries = []
-    for number, question in enumerate(questions, start=1):
-        queries.append(question if isinstance(question, Query) else Query(f"q{number}", question))
+    queries = [
+        question if isinstance(question, Query) else Query(f"q{number}", question)
+        for number, question in enumerate(questions, start=1)
+    ]
     if not queries or len({query.id for query in queries}) < len(queries):
         raise ValueError("No question, or two with one id. Pass texts, or queries with an id each.")
     return queries

@@ -107,8 +107,7 @@ def _means_of_rows(table: FloatArray) -> Callable[..., FloatArray]:
         resamples = queries.reshape(-1, size)
         cells = resamples + n * np.arange(len(resamples))[:, None]
         counts = np.bincount(cells.ravel(), minlength=n * len(resamples)).reshape(-1, n)
-        rounded: FloatArray = np.round(table @ counts.T / size, DIGITS)
-        return rounded.reshape(len(table), *shape)
+        return np.asarray(np.round(table @ counts.T / size, DIGITS).reshape(len(table), *shape))
 
     return means
 
