@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from kg2rag.extraction import Extraction, Extractor, Mention
 from kg2rag.extraction.importers import nearest_file, triple_record
 from kg2rag.extraction.importers.graph_files import READERS, GraphFile, is_graph_file, nodes_file
-from kg2rag.extraction.importers.graphrag import GRAPH, LightRAG, MicrosoftGraphRAG
+from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE, is_openie
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
@@ -163,6 +163,8 @@ def _path_source(path: Path) -> Extractor | None:
     if not path.is_file():
         return None
     suffix = path.suffix.lower()
+    if path.name == GRAPH and path.with_name(CHUNKS).is_file():
+        return LightRAG(path)
     if is_openie(path):
         return HippoRAGOpenIE(path)
     if is_graph_file(path):

@@ -75,11 +75,8 @@ class CombinedExtractor:
     def _labels(self) -> list[str]:
         """The kind of each source, with a number where several are of one kind."""
         kinds = [type(source).__name__ for source in self.sources]
-        labels = []
-        for position, kind in enumerate(kinds, start=1):
-            is_only = kinds.count(kind) == 1
-            labels.append(kind if is_only else f"{kind} {kinds[:position].count(kind)}")
-        return labels
+        numbered = [f"{kind} {kinds[:position].count(kind)}" for position, kind in enumerate(kinds, start=1)]
+        return [label if kinds.count(kind) > 1 else kind for kind, label in zip(kinds, numbered, strict=True)]
 
 
 def _raw_triples(extractions: Sequence[Extraction]) -> tuple[Triple, ...] | None:

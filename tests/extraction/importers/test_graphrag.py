@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kg2rag.extraction import Entity, Extractor, Mention
+from kg2rag.extraction.entity_matching import graph_of
 from kg2rag.extraction.importers.graphrag import GRAPH, LightRAG, MicrosoftGraphRAG
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
@@ -81,7 +82,7 @@ def test_edges_are_triples_of_the_passages_that_their_chunks_are(tmp_path: Path)
     named = [("Tim Burton", "p0"), ("Tim Burton", "p1"), ("Ed Wood", "p0"), ("Burbank", "p1")]
     assert found.mentions == tuple(Mention(*pair) for pair in named)
     assert found.notes == {"chunks that are passages": 2, "relations whose weight was scaled, 3 to strength 10": 2}
-    assert LightRAG(tmp_path / GRAPH) == LightRAG(tmp_path)
+    assert LightRAG(tmp_path / GRAPH) == LightRAG(tmp_path) == graph_of(tmp_path / GRAPH)
 
 
 def test_relationships_are_triples_of_the_passages_that_their_text_units_are(tmp_path: Path) -> None:
