@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from ctypes import create_string_buffer
+from functools import partial
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument
@@ -27,6 +28,7 @@ _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
+_RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _CONTENTS = ("contents", "tableofcontents")
 
 
@@ -44,11 +46,27 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     with pypdfium2.PdfDocument(data) as document:
         bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
-        texts = [_SOFT_HYPHEN.sub("", page.get_text_bounded()).replace("\r", "").strip("\n") for page in pages]
+        texts = [_SOFT_HYPHEN.sub("", _page_text(page)).replace("\r", "").strip("\n") for page in pages]
         outline = bookmarks or _outline_by_fonts(pages)
         pdf_text = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
     left_out = "\n".join(pdf_text.left_out)
     return [FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=_empty_pages(texts))]
+
+
+def _page_text(page: Any) -> str:
+    """The text of a page; pdfium reverses words that a file writes from right to left, letter by letter."""
+    text: str = page.get_text_bounded()
+    if not _RIGHT_TO_LEFT.search(text):
+        return text
+    return _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), page.get_text_range())
+
+
+def _in_reading_order(page: Any, word: re.Match[str]) -> str:
+    """A word of a page, its letters from right to left."""
+    left_of_first, left_of_last = page.get_charbox(word.start())[0], page.get_charbox(word.end() - 1)[0]
+    if left_of_first < left_of_last:
+        return word[0][::-1]
+    return word[0]
 
 
 def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
@@ -105,7 +123,7 @@ def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
     lines = list[_StyledLine]()
     for number, page in enumerate(pages):
         start = 0
-        for line in page.get_text_range().split("\r\n"):
+        for line in _RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), page.get_text_range()).split("\r\n"):
             first = start + len(line) - len(line.lstrip())
             start += len(line) + 2
             raw.FPDFText_GetMatrix(page.raw, first, matrix)

@@ -21,7 +21,7 @@ from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
 
-VERSION = 8
+VERSION = 9
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"

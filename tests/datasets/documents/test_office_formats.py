@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 import pytest
 from file_makers import OFFICE, W, docx_of, notebook_of, paragraph, pdf_of, zip_of
@@ -292,3 +293,16 @@ def test_running_heads_are_left_out_and_counted(read):
 
 def test_pages_without_text_are_said(read):
     assert "page 2" in read({"a.pdf": pdf_of(["Halina sails."], [], ["Lund waits."])}).report.loc[0, "remark"]
+
+
+@pytest.mark.parametrize(
+    "letters", ["\u0631\u0641\u0633\u0644\u0627", "\ufeae\ufed4\ufeb4\ufedf\ufe8d", "\u05dd\u05d5\u05dc\u05e9\u05d0"]
+)
+def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(read, letters):
+    pairs = "\n".join(f"<{code:02x}> <{ord(letter):04x}>" for code, letter in zip(b"abcde", letters, strict=True))
+    codes = f"begincmap 1 begincodespacerange <00> <ff> endcodespacerange 5 beginbfchar\n{pairs}\nendbfchar endcmap"
+    pdf = pdf_of([") Tj [(e) 1112 (d) 1000 (c) 1000 (b) 1000 (a)] TJ ("])
+    pdf = pdf.replace(b"/BaseFont/Helvetica", b"/BaseFont/Helvetica/ToUnicode 9 0 R")
+    font = f"9 0 obj<</Length {len(codes)}>>stream\n{codes}\nendstream\nendobj\ntrailer".encode()
+    text = text_of(read({"a.pdf": pdf.replace(b"trailer", font)}))
+    assert unicodedata.normalize("NFKC", text) == unicodedata.normalize("NFKC", letters[::-1])
