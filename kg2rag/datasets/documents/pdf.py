@@ -28,6 +28,7 @@ _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SOFT_HYPHEN = re.compile(r"[\x02\ufffe\xad]\s*")
+_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")  # letters of fonts that do not say which, and carriage returns
 _RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _CONTENTS = ("contents", "tableofcontents")
 
@@ -46,11 +47,13 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     with pypdfium2.PdfDocument(data) as document:
         bookmarks = _bookmarks(document)
         pages = [page.get_textpage() for page in document]
-        texts = [_SOFT_HYPHEN.sub("", _page_text(page)).replace("\r", "").strip("\n") for page in pages]
+        texts = [_UNSHOWN.sub("", _SOFT_HYPHEN.sub("", _page_text(page))).strip("\n") for page in pages]
+        has_form = bool(document.get_formtype())
         outline = bookmarks or _outline_by_fonts(pages)
         pdf_text = pdf_blocks([text.split("\n") for text in texts], outline, by_lines=not bookmarks)
     left_out = "\n".join(pdf_text.left_out)
-    return [FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=_empty_pages(texts))]
+    remark = "; ".join(filter(None, ["the values of its form are not read" * has_form, _empty_pages(texts)]))
+    return [FileDocument(pdf_text.blocks, source="\n".join(texts), left_out=left_out, remark=remark)]
 
 
 def _page_text(page: Any) -> str:
@@ -155,7 +158,7 @@ def pdf_blocks(pages: Sequence[Sequence[str]], outline: Outline, *, by_lines: bo
         levels = [outline.get((number, key), outline.get((-1, key), 0)) for key in map(line_key, lines)]
         body_lines = list[tuple[str, int]]()
         for row, (line, level) in enumerate(zip(lines, levels, strict=True)):
-            if not level and ((number, row) in running_heads or _CONTENTS_ENTRY.search(line)):
+            if _CONTENTS_ENTRY.search(line) or (not level and (number, row) in running_heads):
                 joiner.left_out.append(line)
             else:
                 body_lines.append((line, level))
