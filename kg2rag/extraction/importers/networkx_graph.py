@@ -115,11 +115,7 @@ class NameRule:
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """A node's name, and which attribute it is, "" for the node itself; the name is "" if all are blank."""
-        fields = ("name",) if self.ids_first else ("name", "caption", "id")
-        columns = [column for field in fields for column in columns_of(field, tuple(map(str, data)))]
-        texts = {
-            column: data[column] for column in columns if column not in self.types and isinstance(data[column], str)
-        }
+        texts = self._texts(data)
         for column, text in texts.items():
             if text.strip():
                 return text, column
@@ -128,6 +124,14 @@ class NameRule:
         if not isinstance(node, str):
             raise DataError(f"Node {node!r} is no string. Give every node a name (networkx.relabel_nodes).")
         return node, ""
+
+    def _texts(self, data: Attributes) -> dict[str, str]:
+        """The columns that may name a node and hold a text, also a blank one; the most specific first."""
+        fields = ("name",) if self.ids_first else ("name", "caption", "id")
+        columns = [column for field in fields for column in columns_of(field, tuple(map(str, data)))]
+        return {
+            column: data[column] for column in columns if column not in self.types and isinstance(data[column], str)
+        }
 
     def type_of(self, name: str, data: Attributes) -> str:
         """The first type of a node: of Neo4j's ":Person:Captain" or ["Person"] the labels without colons."""
