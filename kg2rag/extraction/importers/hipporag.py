@@ -47,8 +47,9 @@ class HippoRAGOpenIE(FileSource):
             raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         notes: Counter[str] = Counter()
         records = {f"record {n}": self._checked(document, n) for n, document in enumerate(documents, start=1)}
-        texts = {record: document["passage"] for record, document in records.items()}
-        chunks = ChunkMap.of(texts, corpus, self.path, notes)
+        chunks = ChunkMap.of(
+            {record: document["passage"] for record, document in records.items()}, corpus, self.path, notes
+        )
         triples: list[Triple] = []
         mentions: list[Mention] = []
         for record, document in records.items():

@@ -119,8 +119,8 @@ class SavedGraph:
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
         passage_ids = frozenset(corpus.ids)
-        tables = [tuple(_rows(self.directory / name, kind, passage_ids)) for name, kind in TABLES.items()]
-        triples, mentions, entities = tables
+        files = ((self.directory / name, kind) for name, kind in TABLES.items())
+        triples, mentions, entities = (tuple(_rows(file, kind, passage_ids)) for file, kind in files)
         return Extraction(triples, mentions, entities, notes=self.about.notes)
 
 
