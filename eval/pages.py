@@ -118,6 +118,7 @@ def index(studies: Mapping[str, Study]) -> str:
         headline(studies, TEXTS["blind"]["sets"]),
         *left_out(),
         *links(),
+        *languages(),
         "## All comparisons",
         comparisons(studies),
         "## Other pages",
@@ -191,6 +192,18 @@ def links() -> list[str | list[str]]:
     cells = (gold.map(percent) + " (" + random.map(percent) + ")").where(gold.notna(), "")
     labels = [LABELS[name.partition("-")[0]] for name in cells.index]
     return [*opening("links", "##"), table("set", cells.set_axis(labels), str)]
+
+
+def languages() -> list[str | list[str]]:
+    """Recall@5 in languages other than English, by encoder."""
+    frame = pd.read_parquet(RESULTS / "languages.parquet")
+    cells = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False).map(percent)
+    cells = cells.reset_index("encoder").rename(str.capitalize)
+    sizes = frame.groupby("language", sort=False).agg({"question": "nunique", "sections": "first"})
+    counts = "; ".join(
+        f"{row.Index.capitalize()}: {row.question} questions, {row.sections} sections" for row in sizes.itertuples()
+    )
+    return [*opening("languages", "##"), f"{counts}.", table("language", cells, str)]
 
 
 def ledger() -> str:
