@@ -93,7 +93,10 @@ def read_markdown(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: A
 def markdown_document(text: str) -> FileDocument:
     """The document of a page given as text."""
     front = split_front_matter(text)
-    title = one_line(str(front.fields.get("title") or ""))
+    title = front.fields.get("title") or ""
+    if isinstance(title, list):  # of a title in square brackets
+        title = " ".join(map(str, title))
+    title = one_line(str(title))
     tokens = _parse(front.body)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, left_out = tree_blocks(tree)

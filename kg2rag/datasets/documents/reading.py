@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from kg2rag.datasets.documents.tables import TABLES, json_records, parse_table
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 from kg2rag.types import Corpus, corpus_of
+from kg2rag.types.coerce_corpus import PASSAGE
 
-VERSION = 9
+VERSION = 10
 """Of how files become passages: raise it, and all files are read again."""
 TITLE_CHARACTERS = 200
 READ_AS_ADVICE = "Is the file whole, and of the kind that its name says?"
@@ -127,10 +129,20 @@ def is_table(file: FileBytes) -> bool:
 
 
 def _table_entry(file: FileBytes, splitter: Splitter) -> FileEntry:
-    corpus = corpus_of(parse_table(file.data, file.place), file.place)
+    records = parse_table(file.data, file.place)
+    filled = list(filterfalse(_lacks_text, records))
+    corpus = corpus_of(filled or records, file.place)
     rows = record_rows(corpus, splitter, prefix=f"{file.place}#", place=file.place)
     remark = "" if file.ending == ".parquet" else decode_text(file.data).remark
+    if len(filled) < len(records):
+        remark = "; ".join(filter(None, [remark, f"records without a text, left out: {len(records) - len(filled)}"]))
     return FileEntry(rows, words=sum(len(words(passage.contents)) for passage in corpus), remark=remark)
+
+
+def _lacks_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has an id and no text; one without an id is known by its place, and stays."""
+    columns = {str(column).casefold() for column in record}
+    return not columns.isdisjoint(PASSAGE["id"]) and columns.isdisjoint(PASSAGE["text"])
 
 
 def record_rows(corpus: Corpus, splitter: Splitter, *, prefix: str = "", place: str = "") -> list[PassageRow]:

@@ -201,6 +201,14 @@ def test_parts_of_a_divided_record_are_placed_behind_each_other():
     assert in_order[-1].text == "Last."
 
 
+def test_records_with_an_id_and_no_text_are_left_out_and_counted_and_others_refused(read):
+    lines = '{"_id": "d1", "title": null, "text": "Ships pay."}\n{"_id": "d2", "title": "Empty", "text": ""}\n'
+    documents = read(GOOD | {"a.jsonl": lines, "b.csv": "text,other\nOne.,x\n,y\n"})
+    assert [passage.text for passage in documents.corpus if passage.metadata["file"] == "a.jsonl"] == ["Ships pay."]
+    assert "left out: 1" in documents.report.set_index("document").loc["a.jsonl", "remark"]
+    assert "no text" in reasons(documents)["b.csv"]
+
+
 def test_columns_of_the_reader_s_names_are_kept_beside_them(read):
     [passage] = read({"a.jsonl": '{"id": 1, "text": "One.", "file": "theirs", "headings": "x"}\n'}).corpus
     assert dict(passage.metadata) == {"file": "a.jsonl", "column_file": "theirs", "column_headings": "x"}

@@ -90,6 +90,7 @@ def test_one_damaged_byte_leaves_the_rest_of_a_text_in_utf_8(read):
         "<!-- licence -->\n---\ntitle: Ferry timetable\nauthor: Editorial desk\n---\n",
         "\n---   \nauthor: Editorial desk: daily\ntitle: Ferry timetable\n...\n",
         "\ufeff---\ntitle: 'Ferry timetable'\nauthor: Editorial desk\n---\n",
+        "---\ntitle: [Ferry timetable]\nauthor: Editorial desk\n---\n",
         '{\n\t"title": "Ferry timetable",\n\t"author": {\n\t\t"name": "Editorial desk"\n\t}\n}\n',
     ],
 )
