@@ -53,6 +53,7 @@ def run(
     """Run a command in this process: its exit code, and its lines on standard error."""
     monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
     monkeypatch.setenv("KG2RAG_STORE", str(store))
+    monkeypatch.setenv("TQDM_DISABLE", "1")  # where a notebook ran in this process, bars are shown
     monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
 
     def start(arguments: str) -> tuple[int, str]:
