@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import chain, compress
 from typing import NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -195,7 +196,8 @@ def _words(corpus: Corpus, selected: NDArray[np.bool_]) -> tuple[pa.DictionaryAr
     for texts, rows, numbers in numbered_sentences(corpus):
         words_of_text = []
         for text, is_selected in zip(texts, selected[rows], strict=True):
-            words_of_text.append(_WORD.findall(plain(search_text(text))) if is_selected else [])
+            composed = normalize("NFC", plain(search_text(text)))  # Korean syllables, which `plain` takes apart
+            words_of_text.append(_WORD.findall(composed) if is_selected else [])
         words.append(pa.array(chain.from_iterable(words_of_text), pa.string()).dictionary_encode())
         places.append(np.repeat(np.stack([rows, numbers]), list(map(len, words_of_text)), axis=1))
     row, number = np.concatenate(places, axis=1)

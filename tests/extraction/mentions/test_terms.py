@@ -54,6 +54,7 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
         (("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}),  # case, accents and marks
         (("fox", "hound"), {}),
         (("the", "the"), {}),  # stop words alone
+        (("룬드 배", "섬 룬드"), {"룬 드": [(0, 0), (1, 0)]}),  # Korean syllables, not their letters
         (("glacier comet comet", "bridge glacier comet"), {"glacier comet": [(0, 0), (1, 0)]}),  # the end
     ],
 )
