@@ -216,6 +216,11 @@ def test_running_heads_and_tables_of_contents_of_a_pdf_are_left_out():
     assert not any("Chapter" in one.text or ". . ." in one.text for one in blocks)
 
 
+def test_an_entry_of_contents_is_no_heading_though_its_heading_stands_on_the_same_page():
+    document = pdf_blocks([["Clay . . . . . . 1", "Clay", "Potters dig it."]], {(0, "clay"): 1})
+    assert [(block.text, block.level) for block in document.blocks] == [("Clay", 1), ("Potters dig it.", 0)]
+
+
 def test_headings_of_an_outline_stay_apart_where_no_text_stands_between():
     found = [
         (one.text, one.level)

@@ -306,3 +306,11 @@ def test_letters_that_a_pdf_writes_from_right_to_left_are_read_in_their_order(re
     font = f"9 0 obj<</Length {len(codes)}>>stream\n{codes}\nendstream\nendobj\ntrailer".encode()
     text = text_of(read({"a.pdf": pdf.replace(b"trailer", font)}))
     assert unicodedata.normalize("NFKC", text) == unicodedata.normalize("NFKC", letters[::-1])
+
+
+def test_a_form_and_letters_without_a_code_are_said(read):
+    form = pdf_of(["Halina sails."]).replace(b"/Type/Catalog", b"/Type/Catalog/AcroForm<</Fields[]>>")
+    unreadable = pdf_of(["\\031\\032"])
+    report = read({"a.pdf": form, "b.pdf": unreadable}).report.set_index("document")
+    assert "form" in report.loc["a.pdf", "remark"]
+    assert report.loc["b.pdf", "status"] == "skipped"

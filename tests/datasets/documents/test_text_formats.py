@@ -99,6 +99,10 @@ def test_front_matter_of_every_spelling_gives_the_title_and_no_text(read, front)
     assert (passage.title, passage.text) == ("Ferry timetable", "Sailings\nThe ferry leaves.")
 
 
+def test_a_number_may_be_the_title_of_front_matter(read):
+    assert read({"a.md": "---\ntitle: 1984\n---\n\nThe ferry leaves.\n"}).corpus[0].title == "1984"
+
+
 def test_front_matter_without_a_line_behind_it_and_a_thematic_break(read):
     documents = read({"a.md": "---\ntitle: Fares\n---", "b.md": "---\n\nMarek Lund.\n\n---\n\nIda Berg.\n"})
     assert [passage.text for passage in documents.corpus if passage.doc_id == "b.md"] == ["Marek Lund.\n\nIda Berg."]
