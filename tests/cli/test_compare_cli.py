@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import tiny_model
 from typer.testing import CliRunner
 
 import kg2rag
@@ -125,6 +126,7 @@ def test_variants_run_over_every_graph_on_the_encoder_that_is_named(tmp_path: Pa
 
 def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
     systems = ("--systems", "bm25,expansion_queries,again=expansion_queries,hippo2", "--set", "again.hits=1")
+    systems += ("--embedder", str(tiny_model.save(tmp_path / "encoder")))
     for _ in range(2):  # the second time what hippo2 makes of the triples is in the store
         shown = run("compare", *COMMON, *systems, "--graph", "cooccurrence", "--out", str(tmp_path / "given"))
         assert "bm25: did not read the graph Cooccurrence" in " ".join(shown.split())
