@@ -90,16 +90,20 @@ def _guess(data: bytes, declared: str) -> Decoded:
 
 
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
-    """The encodings of a sample, the likeliest first: by chardet, those in which no control characters stand first."""
+    """The encodings of a sample, the likeliest first: by chardet, those in which no control characters stand first.
+
+    Where each encoding of the web gives control characters, a text is of DOS or of an old Macintosh.
+    """
     from chardet import EncodingEra, detect_all
 
     era = EncodingEra.ALL
     if of_the_web:
         era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
     encodings = [str(guess["encoding"]) for guess in detect_all(sample, encoding_era=era) if guess["encoding"]]
-    return sorted(
-        encodings[:MOST_GUESSES], key=lambda encoding: bool(_CONTROLS.search(sample.decode(encoding, "replace")))
-    )
+    has_controls = {e: bool(_CONTROLS.search(sample.decode(e, "replace"))) for e in encodings[:MOST_GUESSES]}
+    if of_the_web and all(has_controls.values()):
+        return _likely_encodings(sample, of_the_web=False)
+    return sorted(has_controls, key=has_controls.__getitem__)
 
 
 def _plain_lines(text: str) -> str:

@@ -67,6 +67,11 @@ def test_a_page_is_read_whose_encoding_is_another_than_the_declared_one_or_has_s
     assert text_of(read({"a.html": page.encode(encoding)})) == text
 
 
+def test_a_short_text_of_dos_is_read(read):
+    text = "Die Fähre fährt um zwölf Uhr über die Förde. Der Kapitän heißt Müller."
+    assert text_of(read({"a.txt": text.encode("cp850")})) == text
+
+
 def test_mail_of_seven_bits_is_read_by_its_declared_encoding(read):
     header = (
         "Subject: Ferry\r\nContent-Type: text/plain; charset=ISO-2022-JP\r\nContent-Transfer-Encoding: 7bit\r\n\r\n"
