@@ -117,7 +117,7 @@ def test_systems_without_vectors_need_no_model(installed: Path, tmp_path: Path, 
 def test_without_a_network_the_extra_that_brings_the_encoder_is_named(
     installed: Path, tmp_path: Path, without_models: dict[str, str]
 ) -> None:
-    done = start(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "dense", **without_models)
+    done = start(installed, tmp_path, *"kg2rag ask bundled new? --system dense".split(), **without_models)
     assert done.returncode == 2
     assert "pip install 'kg2rag[offline]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import webbrowser
 from pathlib import Path
 
@@ -37,10 +38,18 @@ def test_a_folder_with_something_else_is_refused_before_any_work(tmp_path: Path,
         run("compare-graphs", "no_such_set", "--out", str(tmp_path / "file"))
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a comparison."""
+    folder = tmp_path_factory.mktemp("saved")
+    run("compare", *COMMON, "--systems", "bm25,pattern", "--out", str(folder))
+    assert kg2rag.Comparison.load(folder).systems == ["bm25", "pattern"]
+    return folder
+
+
 @pytest.mark.parametrize("name", ["config.json", "scores.csv", "runs/bm25.trec.gz", "per_query.parquet", "curve.csv"])
-def test_a_damaged_or_strange_file_of_a_comparison_is_named(tmp_path: Path, name: str) -> None:
-    run("compare", *COMMON, "--systems", "bm25,pattern", "--out", str(tmp_path))
-    assert kg2rag.Comparison.load(tmp_path).systems == ["bm25", "pattern"]
+def test_a_damaged_or_strange_file_of_a_comparison_is_named(saved: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     file = tmp_path / name
     content = bytearray(file.read_bytes())
     digit = max(at for at, byte in enumerate(content) if byte in b"0123456789")
