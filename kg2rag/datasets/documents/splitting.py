@@ -7,12 +7,13 @@ section's headings. Names are looked for in prose only: in what a passage says w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from kg2rag.compute import EncoderTokens
-from kg2rag.datasets.documents.blocks import PROSE, Block
+from kg2rag.datasets.documents.blocks import PROSE, Block, Link
 from kg2rag.text.normalisation import split_sentences
 
 CHARACTERS_PER_TOKEN = 20
@@ -85,7 +86,9 @@ class Splitter:
                 continue
             self.divided += 1
             texts = self._divide_text(block.text)
-            parts += [(block._replace(text=text), size) for text, size in zip(texts, self.count(texts), strict=True)]
+            links = _links_of_parts(block, texts)
+            for text, size, links_of_part in zip(texts, self.count(texts), links, strict=True):
+                parts.append((block._replace(text=text, links=links_of_part), size))
         return parts
 
     def _divide_text(self, text: str) -> list[str]:
@@ -108,6 +111,28 @@ class Splitter:
             characters += len(block.text)
         if packed:
             yield packed
+
+
+def _links_of_parts(block: Block, parts: Sequence[str]) -> list[tuple[Link, ...]]:
+    """The links of each part of a block, by the places of their words."""
+    starts = _places(block.text, parts)
+    links = [list[Link]() for _ in parts]
+    for link, place in zip(block.links, _places(block.text, [link.text for link in block.links]), strict=True):
+        links[bisect_right(starts, place, lo=1) - 1].append(link)
+    return list(map(tuple, links))
+
+
+def _places(text: str, pieces: Iterable[str]) -> list[int]:
+    """The places of pieces that follow each other in a text; a piece that it lacks is where the last one ends."""
+    places, end = list[int](), 0
+    for piece in pieces:
+        place = text.find(piece, end)
+        if place < 0:
+            places.append(end)
+        else:
+            places.append(place)
+            end = place + len(piece)
+    return places
 
 
 def cut_text(text: str, limit: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from kg2rag.types.coerce_corpus import PASSAGE, python_value
 
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile("(?i)sep=(.)")
 LIST_NAMES = frozenset("chunks corpus data docs documents items passages questions records rows".split())
 """Names of the field that holds the records in an object."""
 SENTENCE_WORDS = 5
@@ -74,8 +76,9 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _delimited(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     """The rows of a table by the separator of its header; Excel's first line `sep=;` names it."""
     lines = text.strip("\n").split("\n")
-    if lines[0].lower().startswith("sep=") and len(lines[0]) == len("sep=;"):
-        delimiter, lines = lines[0][-1], lines[1:]
+    separator = _SEPARATOR.fullmatch(lines[0])
+    if separator:
+        delimiter, lines = separator[1], lines[1:]
     else:
         delimiter = "\t" if name.lower().endswith(".tsv") else find_delimiter(lines)
     lines = [f"{line}\n" for line in lines]

@@ -276,6 +276,16 @@ def test_links_lead_to_passages_of_other_documents(read):
     assert links["pier.md"] is None
 
 
+def test_a_link_of_a_divided_block_is_of_the_part_that_has_its_words(read):
+    links = " ".join(f'<a href="{number}.html">Pier{number}</a> {"lies behind the gate " * 9}' for number in range(40))
+    pages = {f"{number}.html": f"<h1>Pier number {number}</h1><p>Ships pay {number}.</p>" for number in range(40)}
+    corpus = read({"index.html": f"<h1>All piers</h1><p>{links}</p>", **pages}).corpus
+    parts = [passage for passage in corpus if passage.doc_id == "index.html"]
+    assert len(parts) > 5
+    linked = [(words, words in passage.text) for passage in parts for words, _ in passage.metadata.get("links", ())]
+    assert linked == [(f"Pier{number}", True) for number in range(40)]
+
+
 def test_a_heading_that_several_files_share_is_no_title(read):
     pages = {name: f"# Fastify\n\n## About {name}\n\nText of {name}.\n" for name in ("hooks", "routes", "errors")}
     pages |= {"plain": "# Fastify\n\nText of plain.\n", "other": "# Other\n\nText of other.\n"}
