@@ -64,7 +64,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         for comparison in comparisons(kb, data.queries[:QUESTIONS], Path(folder), passages):
             package, library = fastest_ms(comparison.package), fastest_ms(comparison.library)
-            ratio = f"{library / package:.2f}"
+            ratio = f"{library / package:.2g}"
             table.add_row(comparison.work, f"{package:.1f} ms", f"{library:.1f} ms", ratio, comparison.agreement)
     console = Console()
     console.print(table)
