@@ -196,7 +196,7 @@ def links() -> list[str | list[str]]:
 
 def languages() -> list[str | list[str]]:
     """Recall@5 in languages other than English, by encoder."""
-    frame = pd.read_parquet(RESULTS / "languages.parquet")
+    frame = pd.read_parquet(RESULTS / "domains/languages.parquet")
     cells = frame.pivot_table("recall@5", ["language", "encoder"], "system", sort=False).map(percent)
     cells = cells.reset_index("encoder").rename(str.capitalize)
     sizes = frame.groupby("language", sort=False).agg({"question": "nunique", "sections": "first"})
