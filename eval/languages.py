@@ -83,7 +83,9 @@ def recalls(folder: Path, embedder: str) -> pd.DataFrame:
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Folders of unpacked packages, each named after its language.")],
     embedder: Annotated[list[str], typer.Option(help="An encoder; may be repeated.")],
-    out: Annotated[Path, typer.Option(help="The Parquet file to write.")] = Path("eval/results/domains/languages.parquet"),
+    out: Annotated[Path, typer.Option(help="The Parquet file to write.")] = Path(
+        "eval/results/domains/languages.parquet"
+    ),
 ) -> None:
     """Write the recall of every question, and print the means in per cent."""
     frames = [recalls(folder, name) for folder in folders for name in embedder]
