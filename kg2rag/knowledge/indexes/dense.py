@@ -89,15 +89,16 @@ class DenseIndex:
 
 
 def _inner_product_search(queries: Matrix, vectors: Matrix, k: int) -> tuple[Matrix, IntArray]:
-    """`faiss.knn`, by a product of matrices from `BLAS_QUERIES` on; the default of FAISS 1.15 is 128,000 / dim.
+    """`faiss.knn`, by a product of matrices from `BLAS_QUERIES` queries on.
 
-    The threshold is a global of FAISS. It is restored, because other code in the process may search, too.
+    The threshold, which FAISS counts in numbers (queries times dimensions), is a global of FAISS. It is restored,
+    because other code in the process may search, too.
     """
     import faiss
 
     threshold = faiss.cvar.distance_compute_blas_threshold
     try:
-        faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES
+        faiss.cvar.distance_compute_blas_threshold = BLAS_QUERIES * vectors.shape[1]
         nearest: tuple[Matrix, IntArray] = faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
         return nearest
     finally:
